@@ -132,14 +132,6 @@ def test_an_odd_name_in_any_object_is_told() -> None:
                 assert is_told(raised.value.problems)
 
 
-@pytest.mark.parametrize("name", ["topic", "start", "limits", "type", "version"])
-def test_a_name_that_is_given_twice_is_told(name: str) -> None:
-    text = canonical(DECLARED).decode().replace(f'"{name}":', f'"{name}":null,"{name}":', 1)
-    if f'"{name}":null' in text:
-        with pytest.raises(InvalidDeclaration, match=f"the field '{name}' appears twice"):
-            parse(text.encode())
-
-
 CLASSES: list[tuple[Any, dict[str, Any]]] = [
     (Topic, {"name": "a", "value": "avro"}),
     (Table, {"identifier": "a.b"}),

@@ -9,12 +9,8 @@ HERE = Secret(env="KEY")
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: LocalCatalog(path="/data/lake.db", warehouse="/data/lake"),
         lambda: LocalCatalog(path="/data/lake.db", warehouse="s3://lake/tables", name="other"),
         lambda: RestCatalog(uri="http://127.0.0.1:8181", warehouse="s3://iceberg-tables"),
-        lambda: RestCatalog(
-            uri="http://h", warehouse="w", auth=RestAuth.SIGV4, signing_name="s3tables", region="us-east-1"
-        ),
         lambda: RestCatalog(uri="http://h", warehouse="w", auth=RestAuth.OAUTH2, credential=HERE, scope="catalog"),
         lambda: RestCatalog(uri="http://h", warehouse="w", auth=RestAuth.TOKEN, token=HERE),
         lambda: GlueCatalog(warehouse="s3://lake/w", region="us-gov-west-1", account_id="012345678901"),

@@ -63,11 +63,6 @@ def test_tableflow_makes_no_variants():
     assert list(found) == ["pipeline.table.format_version", "pipeline.table.json_columns"]
 
 
-def test_all_that_tableflow_decides_itself_is_told_at_once():
-    found = problems_of(lambda: flowing(start=Latest(), headers=False, write=Append(on_tombstone="skip")))
-    assert list(found) == ["pipeline.write", "pipeline.start", "pipeline.headers"]
-
-
 def test_the_default_may_be_written_out():
     assert flowing(start=Earliest(), write=Append(), headers=True)
 

@@ -29,10 +29,6 @@ def test_an_instant_that_kafka_cannot_be_asked_for_is_refused(timestamp, told):
     assert told in problems_of(lambda: At(timestamp))["at.timestamp"]
 
 
-def test_an_offset_is_the_next_to_read_so_zero_is_one():
-    assert Offsets({0: 0}).offsets == {0: 0}
-
-
 @pytest.mark.parametrize(
     ("offsets", "paths"),
     [

@@ -76,15 +76,9 @@ def test_a_layout_decides_which_metadata_columns_there_are():
 @pytest.mark.parametrize(
     "fields",
     [
-        {"format_version": 1},
         {"format_version": 4},
         {"target_file_size_bytes": 0},
         {"target_file_size_bytes": 2**40},
-        {"snapshots": 100},
-        {"partition_by": "days(x)"},
-        {"sort_by": ["x"]},
-        {"properties": "x"},
-        {"schema_evolution": "wide"},
     ],
 )
 def test_a_value_out_of_bounds_is_refused_where_it_stands(fields: dict[str, Any]):

@@ -64,7 +64,6 @@ def test_every_plain_type_and_every_name_of_a_connector_is_one():
         ("p decimal(10)", "1 parts are between ( and ), where 2 belong"),
         ("p decimal(39, 2)", "1 to 38 digits"),
         ("p decimal(2, 3)", "1 to 38 digits"),
-        ("p decimal(0, 0)", "1 to 38 digits"),
         ("p decimal(a, 2)", "'a' is not a number of digits"),
         ("l list", "ends where a < belongs"),
         ("l list<int", "ends where a > belongs"),

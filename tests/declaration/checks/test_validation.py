@@ -8,7 +8,6 @@ from typing import Annotated
 import pytest
 
 from frazil.declaration import (
-    Append,
     At,
     ErrorMode,
     Latest,
@@ -17,7 +16,6 @@ from frazil.declaration import (
     Secret,
     Spark,
     Table,
-    Tableflow,
     Topic,
 )
 from frazil.declaration.checks.constraints import at_least
@@ -116,9 +114,7 @@ def test_a_text_that_names_no_choice_or_one_with_parameters_is_refused(value):
         ("start", Latest, "this is the class Latest, not an instance. Write Latest()"),
         ("start", At, "this is the class At, not an instance. Write At(…)"),
         ("start", Spark, "this is the class Spark. Write Earliest() or Latest() or At(…) or Offsets(…)"),
-        ("engine", Tableflow, "this is the class Tableflow, not an instance. Write Tableflow()"),
         ("engine", Spark, "this is the class Spark, not an instance. Write Spark()"),
-        ("write", Append, "this is the class Append, not an instance. Write Append()"),
         ("topic", Topic, "this is the class Topic, not an instance. Write Topic(…)"),
         ("name", str, "this is the class str. Write text"),
         ("on_error", ErrorMode, "this is the class ErrorMode. Write one of suspend, skip, dead_letter"),

@@ -85,11 +85,6 @@ def test_equal_pipelines_have_one_name_whatever_the_order_of_members(pipeline):
     assert digest(canonical(document(parse(other)))) == digest(canonical(document([pipeline])))
 
 
-def test_the_order_of_pipelines_is_kept():
-    two = (ORDERS, Pipeline(topic=Topic("a", value="text"), table=Table("x.a")))
-    assert parse(canonical(document(two))) == two
-
-
 def test_pipelines_that_clash_make_no_document_and_come_from_none():
     assert set(problems_of(lambda: document([ORDERS, ORDERS]))) == {
         "pipelines[1].name",
