@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import stat
 import subprocess
 import zipfile
 from dataclasses import dataclass
@@ -61,12 +60,9 @@ def texts(root: Path) -> dict[str, str]:
     return {name: (root / FOLDER / f"{name}.yml").read_text() for name in NAMES}
 
 
-@pytest.fixture(scope="module")
-def steps(texts: dict[str, str]) -> list[dict[str, Any]]:
-    """The steps of the review."""
-    [job] = yaml.safe_load(texts["review"])["jobs"].values()
-    found: list[dict[str, Any]] = job["steps"]
-    return found
+def of_a_project() -> dict[str, str]:
+    """The files of a new project."""
+    return NewProject(cluster=Cluster.CONFLUENT, environment="dev", bootstrap="k:9092", has_aws=True).files("0.1.0")
 
 
 def test_a_deployment_takes_no_review_of_a_forks_workflow(root: Path, texts: dict[str, str]) -> None:
@@ -126,12 +122,7 @@ def problems(name: str, text: str) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_workflow_keeps_to_all_rules(name: str, texts: dict[str, str]) -> None:
     assert problems(name, texts[name]) == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_workflow_of_a_project_keeps_to_the_same_rules(name: str) -> None:
-    files = NewProject(cluster=Cluster.CONFLUENT, environment="dev", bootstrap="k:9092", has_aws=True).files("0.1.0")
-    assert problems(name, files[f".github/workflows/{name}.yml"]) == []
+    assert problems(name, of_a_project()[f".github/workflows/{name}.yml"]) == []
 
 
 CHECKOUT = "@3d3c42e5aac5ba805825da76410c181273ba90b1"
@@ -203,7 +194,7 @@ def test_actionlint_has_nothing_against_any_workflow(root: Path, tmp_path: Path)
     settings = {**os.environ, "GOFLAGS": "-mod=mod"}
     if subprocess.run([*command, "-version"], env=settings, capture_output=True, check=False).returncode:
         pytest.skip("actionlint cannot be had here, no Go module proxy answers")
-    files = NewProject(cluster=Cluster.CONFLUENT, environment="dev", bootstrap="k:9092", has_aws=True).files("0.1.0")
+    files = of_a_project()
     for name, text in files.items():
         if name.startswith(".github/workflows/"):
             (tmp_path / Path(name).name).write_text(text)
@@ -235,7 +226,7 @@ def test_one_digest_goes_from_dev_to_staging_to_prod(texts: dict[str, str]) -> N
 
 
 def test_the_template_of_a_project_differs_in_its_packages_only(root: Path, texts: dict[str, str]) -> None:
-    files = NewProject(cluster=Cluster.CONFLUENT, environment="dev", bootstrap="k:9092", has_aws=True).files("0.1.0")
+    files = of_a_project()
     for name in ("deploy", "deploy-environment"):
         steps = [yaml.safe_load(text)["jobs"] for text in (texts[name], files[f".github/workflows/{name}.yml"])]
         own, projects = (
@@ -257,8 +248,9 @@ def test_the_template_of_a_project_differs_in_its_packages_only(root: Path, text
 # ── The scripts of a deployment ─────────────────────────────────────────────────────────────────
 STAND_IN = """#!/usr/bin/env bash
 echo "$(basename "$0") $*" >> calls
-for each in "$@"; do case "$each" in *refusing*) exit 1 ;; esac; done
+for each in "$@"; do case "$each" in *refusing*) exit 1 ;; body=@*) cp "${each#body=@}" body ;; esac; done
 case "$(basename "$0") $*" in
+  *--paginate*) cat comments ;;
   "gh api repos/o/r/commits/"*) for each in "$@"; do filter=$each; done; jq -r "$filter" pulls ;;
   "gh api --method GET repos/o/r/actions/artifacts"*) for each in "$@"; do filter=$each; done; jq -r "$filter" artifacts ;;
   "gh api repos/o/r/actions/artifacts/"*) cat zip ;;
@@ -310,8 +302,11 @@ def deploying(tmp_path: Path, texts: dict[str, str]) -> Runner:
         (tmp_path / "bin" / command).write_text(STAND_IN)
         (tmp_path / "bin" / command).chmod(0o755)
     (tmp_path / "temp").mkdir()
-    made = Runner(tmp_path, {name: yaml.safe_load(texts[name])["jobs"] for name in ("deploy", "deploy-environment")})
+    made = Runner(
+        tmp_path, {name: yaml.safe_load(texts[name])["jobs"] for name in ("deploy", "deploy-environment", "review")}
+    )
     made.write("status", "0")
+    made.write("comments", "")
     return made
 
 
@@ -393,79 +388,45 @@ def test_the_runs_are_waited_for_and_probed(deploying: Runner) -> None:
 
 
 # ── The script that comments ────────────────────────────────────────────────────────────────────
-GH = """#!/usr/bin/env bash
-echo "$@" >> calls
-case "$*" in *--paginate*) cat comments 2>/dev/null || true ;; esac
-for each in "$@"; do case "$each" in body=@*) cp "${each#body=@}" body ;; esac; done
-"""
-
-
-@pytest.fixture
-def runner(tmp_path: Path, steps: list[dict[str, Any]]) -> Any:
-    """Runs the step with a stand-in for GitHub's command; returns exit status, calls and the comment's text."""
-    (tmp_path / "bin").mkdir()
-    gh = tmp_path / "bin" / "gh"
-    gh.write_text(GH)
-    gh.chmod(gh.stat().st_mode | stat.S_IXUSR)
-    [step] = [step for step in steps if step.get("name") == "Comment"]
-
-    def run(review: str, status: str, comments: str = "") -> tuple[int, list[str], str]:
-        (tmp_path / "review.md").write_text(review)
-        (tmp_path / "comments").write_text(comments)
-        told = {
-            "ENVIRONMENT": "dev",
-            "REPOSITORY": "o/r",
-            "NUMBER": "7",
-            "STATUS": status,
-            "SHA": "f" * 40,
-            "RUN": "https://run",
-            "RUNNER_TEMP": str(tmp_path),
-        }
-        ended = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", step["run"]],
-            cwd=tmp_path,
-            env={**told, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return ended.returncode, (tmp_path / "calls").read_text().splitlines(), (tmp_path / "body").read_text()
-
-    return run
+def commented(runner: Runner, review: str, status: str) -> tuple[int, list[str], str]:
+    """Exit status, calls and the comment's text."""
+    runner.write("temp/review.md", review)
+    ended, calls, _ = runner.run("review", "Comment", NUMBER="7", STATUS=status, RUN="https://run")
+    return ended, calls, (runner.folder / "body").read_text()
 
 
 PAGE = f"{marker('dev')}\n## Review\n"
 
 
-def test_the_first_review_is_a_new_comment(runner: Any) -> None:
-    status, calls, body = runner(PAGE, "4")
+def test_the_first_review_is_a_new_comment(deploying: Runner) -> None:
+    status, calls, body = commented(deploying, PAGE, "4")
     assert (status, body) == (0, PAGE)
-    assert calls[-2].startswith("api --silent --method POST repos/o/r/issues/7/comments ")
+    assert calls[-2].startswith("gh api --silent --method POST repos/o/r/issues/7/comments ")
     assert f"repos/o/r/statuses/{'f' * 40} -f state=success -f context=frazil/review-dev" in calls[-1]
 
 
-def test_the_next_review_takes_its_place(runner: Any) -> None:
-    status, calls, body = runner(PAGE, "0", comments="41\n42\n")
+def test_the_next_review_takes_its_place(deploying: Runner) -> None:
+    deploying.write("comments", "41\n42\n")
+    status, calls, body = commented(deploying, PAGE, "0")
     assert (status, body) == (0, PAGE)
-    assert calls[-2].startswith("api --silent --method PATCH repos/o/r/issues/comments/41 ")
+    assert calls[-2].startswith("gh api --silent --method PATCH repos/o/r/issues/comments/41 ")
 
 
 @pytest.mark.parametrize(("told", "wanted"), [("0", 0), ("4", 0), ("1", 1), ("2", 1), ("5", 1), ("", 1)])
-def test_a_refused_review_fails_after_it_was_posted(runner: Any, told: str, wanted: int) -> None:
-    status, calls, _ = runner(PAGE, told)
+def test_a_refused_review_fails_after_it_was_posted(deploying: Runner, told: str, wanted: int) -> None:
+    status, calls, _ = commented(deploying, PAGE, told)
     assert status == wanted
     assert len(calls) == 3
     assert f"-f state={'failure' if told == '1' else 'error' if wanted else 'success'} " in calls[-1]
 
 
 @pytest.mark.parametrize("page", ["", "Traceback\n"])
-def test_a_review_that_could_not_be_made_says_so_and_fails(runner: Any, page: str) -> None:
-    status, _, body = runner(page, "4")
+def test_a_review_that_could_not_be_made_says_so_and_fails(deploying: Runner, page: str) -> None:
+    status, _, body = commented(deploying, page, "4")
     assert status == 1
     assert "it could not be made" in body
     assert body.startswith(marker("dev"))
 
 
-def test_comments_are_looked_for_by_what_reviews_begin_with(steps: list[dict[str, Any]]) -> None:
-    [step] = [step for step in steps if step.get("name") == "Comment"]
-    assert f'marker="{marker("$ENVIRONMENT").replace("ENVIRONMENT", "$ENVIRONMENT")}"' in step["run"]
+def test_comments_are_looked_for_by_what_reviews_begin_with(texts: dict[str, str]) -> None:
+    assert f'marker="{marker("$ENVIRONMENT").replace("ENVIRONMENT", "$ENVIRONMENT")}"' in texts["review"]
