@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 
 from infra.network_plan import GivenNetwork
-from policies.resource_values import Facts
-from policies.resources import read, together
-from policies.rules import findings
 from stacks.spec.deployments import Access, Workgroup, dev
 from stacks.stacks.account_setup import has_flow_logs
 from tests.declaration.problems_of import problems_of
@@ -20,7 +17,6 @@ from tests.stacks.synthesised import (
     GOVERNED,
     GOVERNED_DEV,
     STACKS,
-    TODAY,
     named,
     resources,
     stacks_of,
@@ -128,8 +124,3 @@ def test_flow_logs_move_no_document() -> None:
     """The address of the environment document depends on what replaces the application. A log does not."""
     logged = synthesised(named(dev, network=replace(dev.network, flow_logs=True)), EXAMPLE)["ingestion"]
     assert resources(logged, "aws_s3_object").keys() == resources(stacks_of("dev")["ingestion"], "aws_s3_object").keys()
-
-
-def test_the_stacks_pass_the_guardrails() -> None:
-    reviewed = together(read(stack) for stack in (FOUNDATION, CONFLUENT, INGESTION))
-    assert [str(found) for found in findings(reviewed, Facts(reviewed, TODAY))] == []
