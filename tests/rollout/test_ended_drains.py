@@ -5,23 +5,25 @@ A deployment sets the timeout to `ingest_minutes`, 15 by default, which is less 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from itertools import product
+from typing import Any
 
 import pytest
 
 from frazil.clients.emr import Run, RunState
 from frazil.rollout.desired import Desired, Mode
-from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB
 from frazil.rollout.readiness import Readiness
 from frazil.rollout.run_proof import Reached
 from frazil.rollout.state import RolloutState, stored_state
 from frazil.rollout.steps import GiveUp, Leave, Prove, Start, Step, next_steps
+from tests.rollout import test_steps
+from tests.rollout.test_steps import NOW
 from tests.support.deployed_reconciler import Deployed, Driver, lands, lands_nothing, without_services
 from tests.support.rollout_world import JOB, World, desired, release, replaced
 
 BUSY, HALF = {"orders": True, "users": True}, {"orders": True, "users": False}
-NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 OLD, NEW = (desired(n, mode=Mode.DRAIN, timeout_minutes=15) for n in (1, 2))
 
 
@@ -157,19 +159,9 @@ def test_an_operator_who_cancels_drains_rolls_nothing_back() -> None:
 
 
 # ── Decision by decision ────────────────────────────────────────────────────────────────────────
-def run(of: Desired = NEW, *, minutes: float, queued: float = 0, id: str = "r1", **changes: RunState) -> Run:
-    """A run that ended just now, so many minutes after it was created, of which it was queued for some."""
-    return Run(
-        id=id,
-        application="app1",
-        name="frazil-orders-2",
-        state=changes.get("state", RunState.CANCELLED),
-        details="",
-        created_at=NOW - timedelta(minutes=minutes),
-        updated_at=NOW,
-        queued_for=timedelta(minutes=queued),
-        tags={TAG_JOB: "orders", TAG_DESIRED: of.digest},
-    )
+def run(*, state: RunState = RunState.CANCELLED, queued: float = 0, **more: Any) -> Run:
+    """A run that ended just now, and was queued for so many minutes."""
+    return replace(test_steps.run(NEW, state, **more), queued_for=timedelta(minutes=queued))
 
 
 def decided(*runs: Run, readiness: Readiness, execution: str | None = None) -> type[Step]:

@@ -10,11 +10,8 @@ from frazil.errors import InvalidInput
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, desired_document, desired_key, parse_desired
 from frazil.rollout.group_jobs import (
-    INGEST,
-    MAINTAIN,
     deployed_pipelines,
     ingest_jobs,
-    job_name,
     job_of,
     without_moved,
 )
@@ -32,11 +29,6 @@ def store(**jobs: tuple[str, ...]) -> FakeStore:
         wanted = desired(job=job.replace("_", "-"), document=document_key(written))
         made.put(desired_key(wanted.job), desired_document(wanted))
     return made
-
-
-def test_pipelines_without_a_group_keep_the_names_of_their_jobs() -> None:
-    assert [job_name(kind, None) for kind in (INGEST, MAINTAIN)] == ["ingest", "maintain"]
-    assert [job_name(kind, "payments") for kind in (INGEST, MAINTAIN)] == ["ingest-payments", "maintain-payments"]
 
 
 def test_the_deployed_jobs_are_those_with_a_desired_state() -> None:

@@ -74,15 +74,6 @@ def test_the_parameters_are_what_spark_submit_splits_them_into() -> None:
     assert dict(word.split("=", 1) for word in words[1::2]) == spark_settings(desired(), release(), bucket="b")
 
 
-def test_only_the_releases_jars_are_on_the_class_path() -> None:
-    settings = spark_settings(desired(), release(), bucket="b")
-    assert [jar.rpartition("/")[2] for jar in settings["spark.jars"].split(",")] == [
-        "iceberg-aws-bundle-1.11.0.jar",
-        "iceberg-spark-runtime-4.1_2.13-1.11.0.jar",
-    ]
-    assert not any("/usr/" in value for value in settings.values())
-
-
 def test_heap_and_overhead_are_together_the_workers_memory() -> None:
     for worker in (Worker(cores=1, memory_gb=2), Worker(cores=4, memory_gb=30), Worker(cores=16, memory_gb=120)):
         assert worker.heap_mb + worker.overhead_mb == worker.memory_gb * 1024

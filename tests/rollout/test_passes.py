@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
-from frazil.errors import LockHeld
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.function_settings import EXECUTION
 from frazil.rollout.state import LEASE_SECONDS, stored_state
@@ -63,15 +61,6 @@ def test_a_bad_release_is_rolled_back_and_not_started_again(mode: Mode, topics: 
     assert made.errors == []
 
 
-@MODES
-def test_a_bad_release_that_crashes_is_rolled_back_with_quiet_topics_too(mode: Mode) -> None:
-    made, first = deployed(mode, lands(QUIET), None)
-    second = made.world.want(replaced(first))
-    made.live(180)
-    assert stored_state(made.world.store, JOB).given_up == (second.digest,)
-    assert made.generations()[-1] == 1
-
-
 @SHORT_MODES
 def test_an_outage_rolls_no_release_back(mode: Mode) -> None:
     made, first = deployed(mode, lands(BUSY), without_services)
@@ -85,15 +74,6 @@ def test_an_outage_rolls_no_release_back(mode: Mode) -> None:
     assert made.errors == []
 
 
-@MODES
-def test_quiet_topics_stay_healthy(mode: Mode) -> None:
-    made, first = deployed(mode, lands(QUIET))
-    made.live(DAY)
-    assert stored_state(made.world.store, JOB).proven == first
-    assert stored_state(made.world.store, JOB).given_up == ()
-    assert made.errors == []
-
-
 def test_the_schedule_starts_each_drain_once_and_none_beside_another() -> None:
     made, _ = deployed(Mode.DRAIN, lands(BUSY))  # the world refuses a start beside another run
     before = len(made.runs())
@@ -104,17 +84,6 @@ def test_the_schedule_starts_each_drain_once_and_none_beside_another() -> None:
     made.reconcile({EXECUTION: "execution-twice"})
     made.live(DAY - 15)
     assert len(made.runs()) - before == DAY // 15, "the schedule's call during the first one started none"
-
-
-def test_after_a_rollback_the_schedule_starts_the_generation_before() -> None:
-    made, first = deployed(Mode.DRAIN, lands(BUSY), None)
-    made.world.want(replaced(first, release=release("2.0.0").key))
-    made.live(60)
-    before = len(made.runs())
-    made.live(60)
-    new = made.runs()[before:]
-    assert len(new) == 4
-    assert {run.request["tags"]["frazil:release"] for run in new} == {"1.0.0"}
 
 
 def test_a_rollback_is_one_write_of_the_state() -> None:
@@ -240,12 +209,3 @@ def test_a_pass_with_nothing_to_do_writes_nothing() -> None:
     for _ in range(3):
         made.reconcile({})
     assert made.world.store.writes == writes
-
-
-def test_passes_and_frazil_reconcile_exclude_each_other() -> None:
-    made, first = deployed(Mode.FOLLOW, lands(BUSY), lands(BUSY))
-    made.world.want(replaced(first))
-    with pytest.raises(Killed):
-        made.world.run(Calls(dies_at=6), holder="a")
-    with pytest.raises(LockHeld):
-        replace(made.world.reconciler()).one_pass(JOB, holder="b")

@@ -64,15 +64,6 @@ def test_a_cancelled_run_has_its_grace(world: World) -> None:
     assert new.born >= began + 900
 
 
-def test_a_run_with_nothing_to_read_is_proven_once_it_has_run_for_a_while(world: World) -> None:
-    world.readiness[1] = Readiness.CAUGHT_UP
-    first = world.want(desired(calm_seconds=400))
-    began = world.time.now
-    assert world.run() == first
-    assert world.time.now >= began + 400
-    assert world.steps() == ["Start", "Prove"]
-
-
 def test_a_generation_that_commits_nothing_is_given_up_for_the_one_before(world: World) -> None:
     first = world.want(desired())
     world.settle()
@@ -84,17 +75,6 @@ def test_a_generation_that_commits_nothing_is_given_up_for_the_one_before(world:
     assert world.running().request["tags"]["frazil:generation"] == "1"
     assert len(world.runs_of(second)) == 1
     assert world.reconciler().drift(JOB) == (), "it is not tried again"
-
-
-def test_a_generation_whose_runs_fail_is_given_up_for_the_one_before(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
-    world.failing.add(2)
-    world.readiness[2] = Readiness.NOTHING_YET
-    second = world.want(replaced(first))
-    assert world.run() == first
-    assert len(world.runs_of(second)) == 3
-    assert world.running().request["tags"]["frazil:generation"] == "1"
 
 
 def test_only_a_proven_generation_is_tried_again_by_the_service(world: World) -> None:
@@ -289,20 +269,6 @@ def test_a_first_generation_that_fails_leaves_nothing_running_and_halts(world: W
     assert sum(map(len, world.emr.applications.values())) == 1
 
 
-def test_a_proven_generation_that_dies_again_and_again_halts(world: World) -> None:
-    world.want(desired())
-    world.settle()
-    for _ in range(2):
-        world.emr.kill(world.running().id)
-        world.run()
-    world.emr.kill(world.running().id)
-    with pytest.raises(RolloutFailed, match="3 runs of the proven generation 1 ended within an hour"):
-        world.run()
-    world.time.sleep(7200)
-    world.run()  # an hour later it is worth a try
-    assert len(world.emr.active()) == 1
-
-
 def test_a_stopped_job_has_no_run(world: World) -> None:
     first = world.want(desired())
     world.settle()
@@ -413,15 +379,6 @@ def test_runs_of_other_jobs_are_left_alone(world: World) -> None:
     world.run()
     assert {run.state(world.time.now) for run in world.emr.applications["app1"]} == {"RUNNING"}
     assert len(world.emr.active()) == 3
-
-
-def test_a_drain_proves_itself_by_one_run_that_ends_well(world: World) -> None:
-    first = world.want(desired(mode=Mode.DRAIN))
-    assert world.run() == first
-    assert world.steps() == ["Start", "Prove"]
-    world.time.sleep(3600)
-    assert world.reconciler().drift(JOB) == ()  # the schedule starts the next ones
-    assert len(world.runs_of(first)) == 1
 
 
 def test_a_job_that_returns_does_not_land_what_another_group_lands_by_now(world: World) -> None:

@@ -26,6 +26,7 @@ from frazil.rollout.steps import (
     Wait,
     judged,
     next_steps,
+    token,
 )
 from tests.support.rollout_world import desired
 
@@ -220,11 +221,17 @@ def test_a_cancelled_run_is_no_failure() -> None:
     assert decided(NEW, PROVEN, cancelled) == [Start]
 
 
-def test_a_decision_changes_nothing_that_it_is_given() -> None:
-    runs = (run(OLD), run(NEW, id="r2"))
-    assert next_steps(NEW, PROVEN, runs, Readiness.NOTHING_YET, NOW) == next_steps(
-        NEW, PROVEN, runs[::-1], Readiness.NOTHING_YET, NOW
-    )
+# ── Which requests of runs are one request ──────────────────────────────────────────────────────
+def test_whoever_decides_the_same_asks_for_the_same_run_and_the_next_one_is_another() -> None:
+    first, again = token(NEW, None, NOW), token(NEW, None, NOW)
+    after, later = (token(NEW, run(NEW, RunState.FAILED, id=f"r{n}"), NOW) for n in (1, 2))
+    assert first == again
+    assert len({first, after, later, token(OLD, None, NOW)}) == 4
+    assert after == token(NEW, run(NEW, RunState.FAILED), NOW + timedelta(days=1))
+
+
+def test_a_generation_whose_runs_are_too_old_to_be_listed_gets_a_new_run() -> None:
+    assert token(NEW, None, NOW) != token(NEW, None, NOW + timedelta(days=400))
 
 
 # ── Whatever there is ───────────────────────────────────────────────────────────────────────────
