@@ -23,13 +23,6 @@ def test_nothing_in_a_text_is_evaluated_by_terraform() -> None:
     }
 
 
-def test_what_is_not_given_is_not_written() -> None:
-    assert plain({"display_name": "a", "owner": {"id": "u", "kind": None}, "description": None}) == {
-        "display_name": "a",
-        "owner": {"id": "u"},
-    }
-
-
 def test_a_resource_is_written_with_its_dependencies_and_guard() -> None:
     stack = TerraformStack(tf.Testing.app(), "s")
     Provider(stack)

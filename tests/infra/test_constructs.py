@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, parse
+from frazil.declaration import Pipeline, Table, Topic, parse
 from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture
 from infra import tf
@@ -63,12 +63,6 @@ def test_proofs_of_runs_expire_and_nothing_else_of_their_bucket_does() -> None:
     assert len({each["id"] for each in rules}) == len(rules) == 4
 
 
-def test_an_application_is_as_large_as_it_was_told() -> None:
-    [told] = made(application())["aws_emrserverless_application"].values()
-    assert told["name"] == "frazil-dev-emr-spark-8-1-0-arm64"
-    assert told["maximum_capacity"] == {"cpu": "6 vCPU", "disk": "120 GB", "memory": "24 GB"}
-
-
 def test_a_label_that_no_release_is_made_for_is_refused() -> None:
     with pytest.raises(FrazilError, match=r"emr-7\.0\.0"):
         made(application(release_label="emr-7.0.0"))
@@ -106,12 +100,6 @@ def test_a_document_holds_its_pipelines_whatever_is_written_in_them() -> None:
     content = told["content"].replace("%%{", "%{")
     assert "%%{x}" in told["content"]
     assert parse(content.encode()) == (odd,)
-
-
-def test_two_pipelines_on_one_table_are_no_document() -> None:
-    first, second = (Pipeline(topic=Topic(n, value="avro"), table=Table("s.t")) for n in ("a", "b"))
-    with pytest.raises(InvalidDeclaration, match="a table has one writer"):
-        made(lambda stack: PipelineDocument(stack, "d", pipelines=[first, second], foundation=FOUNDATION))
 
 
 def test_a_call_that_fails_for_as_long_as_its_interval_is_left_to_the_next_one() -> None:

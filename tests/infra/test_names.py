@@ -21,10 +21,3 @@ def test_a_buckets_name_is_one_that_s3_takes(what: str) -> None:
 def test_a_roles_arn_ends_with_its_name(what: str) -> None:
     assert LONGEST.role_arn(what) == f"arn:aws:iam::123456789012:role/{LONGEST.role(what)}"
     assert len(LONGEST.role(what)) <= 64
-
-
-def test_environments_of_one_account_share_no_name() -> None:
-    one, other = (Names(environment=name, account="1" * 12, region="eu-west-1") for name in ("dev", "staging"))
-    for name in ("bucket", "role", "secret", "log_group"):
-        assert getattr(one, name)("x") != getattr(other, name)("x")
-    assert one.metrics_namespace != other.metrics_namespace

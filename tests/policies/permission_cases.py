@@ -22,6 +22,8 @@ RUN = f"{RUNS}/{APPLICATION}/jobruns/00run"
 LOG_GROUP = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/ingest:log-stream:x"
 FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-dev-reconcile-ingest"
 FUNCTION_LOG = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/reconcile-ingest:log-stream:x"
+SCHEDULER, RECONCILER = (f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-{name}" for name in ("scheduler", "reconcile-ingest"))
+ADMIN = f"arn:aws:iam::{ACCOUNT}:role/admin"
 RULE = f"arn:aws:events:{REGION}:{ACCOUNT}:rule/frazil-dev-reconcile-ingest"
 ALARM = f"arn:aws:cloudwatch:{REGION}:{ACCOUNT}:alarm:frazil-dev-not-started"
 S3 = {"kms:ViaService": f"s3.{REGION}.amazonaws.com"}
@@ -117,10 +119,7 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("lambda:InvokeFunction", FUNCTION),
     ],
     "reconciler": [
-        (
-            "emr-serverless:StartJobRun emr-serverless:ListJobRuns",
-            f"{RUNS}/{APPLICATION}",
-        ),
+        ("emr-serverless:StartJobRun emr-serverless:ListJobRuns", f"{RUNS}/{APPLICATION}"),
         ("emr-serverless:GetJobRun emr-serverless:CancelJobRun emr-serverless:TagResource", RUN),
         ("iam:PassRole", INGEST, EMR),
         ("s3:GetObject s3:PutObject", f"{ARTIFACTS}/reconcile/ingest.json", f"{ARTIFACTS}/reconcile/kept/1.json"),
@@ -141,11 +140,7 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("iam:CreateRole iam:PutRolePermissionsBoundary", INGEST, BOUNDED),
         ("iam:AttachRolePolicy", INGEST, {**BOUNDED, "iam:PolicyARN": RIGHTS}),
         ("iam:CreatePolicy iam:CreatePolicyVersion iam:DeletePolicy", RIGHTS),
-        (
-            "iam:PassRole",
-            f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-scheduler",
-            {"iam:PassedToService": "scheduler.amazonaws.com"},
-        ),
+        ("iam:PassRole", SCHEDULER, {"iam:PassedToService": "scheduler.amazonaws.com"}),
         ("glue:CreateDatabase", f"{GLUE}:database/shop", f"{GLUE}:catalog"),
         ("secretsmanager:CreateSecret secretsmanager:PutSecretValue", SECRET),
         ("kms:CreateKey", "*", {"aws:RequestTag/frazil:environment": "dev"}),
@@ -160,11 +155,7 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("cloudwatch:GetMetricData", "*"),
         ("cloudwatch:SetAlarmState cloudwatch:DescribeAlarmHistory", ALARM),
         ("logs:DescribeLogStreams", f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/ingest"),
-        (
-            "iam:PassRole",
-            f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-reconcile-ingest",
-            {"iam:PassedToService": "lambda.amazonaws.com"},
-        ),
+        ("iam:PassRole", RECONCILER, {"iam:PassedToService": "lambda.amazonaws.com"}),
         ("ec2:CreateVpc", f"{NETWORK}:vpc/vpc-1", NEW_TAG),
         ("ec2:CreateSubnet ec2:DeleteVpc", f"{NETWORK}:vpc/vpc-1", OWN_TAG),
         ("ec2:CreateTags", f"{NETWORK}:subnet/subnet-1", {**NEW_TAG, "ec2:CreateAction": "CreateSubnet"}, OWN_TAG),
@@ -190,15 +181,9 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("kms:DescribeKey", KEY, {"aws:ResourceTag/frazil:environment": "dev"}),
         ("kms:Decrypt", KEY, {**VAULT, "aws:ResourceTag/frazil:environment": "dev"}),
         ("scheduler:GetSchedule", f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/frazil-dev/ingest"),
-        ("cloudwatch:DescribeAlarms", f"arn:aws:cloudwatch:{REGION}:{ACCOUNT}:alarm:frazil-dev-late"),
-        (
-            "lambda:GetFunction lambda:GetPolicy",
-            f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-dev-reconcile-ingest",
-        ),
-        (
-            "events:DescribeRule events:ListTargetsByRule",
-            f"arn:aws:events:{REGION}:{ACCOUNT}:rule/frazil-dev-reconcile-ingest",
-        ),
+        ("cloudwatch:DescribeAlarms", ALARM),
+        ("lambda:GetFunction lambda:GetPolicy", FUNCTION),
+        ("events:DescribeRule events:ListTargetsByRule", RULE),
         ("ec2:DescribeVpcs ec2:DescribeFlowLogs", "*"),
         ("athena:GetWorkGroup", OWN_WORKGROUP),
         ("lakeformation:ListPermissions", "*", HERE),
@@ -270,7 +255,7 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("lambda:InvokeFunction", FUNCTION.replace("-dev-", "-prod-"), f"{FUNCTION}-two"),
         ("lambda:UpdateFunctionCode", FUNCTION),
         ("iam:PassRole", INGEST, {"iam:PassedToService": "ec2.amazonaws.com"}, {}),
-        ("iam:PassRole", f"arn:aws:iam::{ACCOUNT}:role/admin", EMR),
+        ("iam:PassRole", ADMIN, EMR),
         ("s3:GetObject", DATA, f"{ARTIFACTS}/reconcile/ingest.json"),
     ],
     "reconciler": [
@@ -286,7 +271,7 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("emr-serverless:CancelJobRun", f"{RUNS}/another/jobruns/00run"),
         ("logs:PutLogEvents", LOG_GROUP),
         ("lambda:InvokeFunction lambda:UpdateFunctionCode", FUNCTION),
-        ("iam:PassRole", f"arn:aws:iam::{ACCOUNT}:role/admin", EMR),
+        ("iam:PassRole", ADMIN, EMR),
     ],
     "deployer": [
         ("s3:GetObject s3:PutObject s3:DeleteObject s3:DeleteObjectVersion", DATA, METADATA),
@@ -301,18 +286,8 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("s3:CreateBucket s3:PutBucketPolicy", "arn:aws:s3:::frazil-prod-tables", "arn:aws:s3:::somebodys"),
         ("s3:GetObject", "arn:aws:s3:::frazil-dev-state/prod/foundation.tfstate"),
         ("s3:DeleteObject", "arn:aws:s3:::frazil-dev-state/dev/foundation.tfstate"),
-        (
-            "iam:CreateRole",
-            f"arn:aws:iam::{ACCOUNT}:role/admin",
-            f"arn:aws:iam::{ACCOUNT}:role/frazil-prod-ingest",
-            BOUNDED,
-        ),
-        (
-            "iam:CreateRole iam:PutRolePermissionsBoundary",
-            INGEST,
-            {},
-            {"iam:PermissionsBoundary": RIGHTS},
-        ),
+        ("iam:CreateRole", ADMIN, f"arn:aws:iam::{ACCOUNT}:role/frazil-prod-ingest", BOUNDED),
+        ("iam:CreateRole iam:PutRolePermissionsBoundary", INGEST, {}, {"iam:PermissionsBoundary": RIGHTS}),
         ("iam:PutRolePolicy iam:DeleteRolePermissionsBoundary", INGEST, BOUNDED),
         (
             "iam:AttachRolePolicy",
@@ -322,17 +297,8 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ),
         ("iam:CreatePolicyVersion iam:DeletePolicy iam:SetDefaultPolicyVersion", BOUNDARY),
         ("iam:PassRole", INGEST, EMR),
-        (
-            "iam:PassRole",
-            f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-scheduler",
-            {"iam:PassedToService": "lambda.amazonaws.com"},
-        ),
-        (
-            "iam:PassRole",
-            INGEST,
-            f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-reconcile-ingest",
-            {"iam:PassedToService": "ec2.amazonaws.com"},
-        ),
+        ("iam:PassRole", SCHEDULER, {"iam:PassedToService": "lambda.amazonaws.com"}),
+        ("iam:PassRole", INGEST, RECONCILER, {"iam:PassedToService": "ec2.amazonaws.com"}),
         ("iam:PassRole", INGEST, {"iam:PassedToService": "lambda.amazonaws.com"}),
         ("lambda:CreateFunction lambda:InvokeFunction", FUNCTION.replace("-dev-", "-prod-")),
         ("lambda:InvokeFunction", FUNCTION),
@@ -377,11 +343,8 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("kms:Decrypt", KEY, {}, VAULT, {"aws:ResourceTag/frazil:environment": "dev"}),
         ("kms:ScheduleKeyDeletion kms:PutKeyPolicy", KEY, {"aws:ResourceTag/frazil:environment": "dev"}),
         ("scheduler:UpdateSchedule", f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/frazil-dev/ingest"),
-        (
-            "lambda:InvokeFunction lambda:UpdateFunctionCode",
-            f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-dev-reconcile-ingest",
-        ),
-        ("lambda:GetFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-prod-reconcile-ingest"),
+        ("lambda:InvokeFunction lambda:UpdateFunctionCode", FUNCTION),
+        ("lambda:GetFunction", FUNCTION.replace("-dev-", "-prod-")),
         ("athena:UpdateWorkGroup athena:StartQueryExecution", OWN_WORKGROUP),
         ("lakeformation:GrantPermissions lakeformation:RevokePermissions", "*", HERE),
     ],

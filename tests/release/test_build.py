@@ -72,11 +72,6 @@ def test_the_package_has_every_room_but_those_of_the_command_line(root: Path, pa
     assert not any("entry_points" in name or "__pycache__" in name for name in names)
 
 
-def test_wheel_and_package_say_that_they_are_typed(own_wheel: Path, package: Path) -> None:
-    assert "frazil/py.typed" in zipfile.ZipFile(own_wheel).namelist()
-    assert "frazil/py.typed" in zipfile.ZipFile(package).namelist()
-
-
 def test_archives_tell_neither_times_nor_owners_nor_places(folder: Path, release: Release, package: Path) -> None:
     for entry in zipfile.ZipFile(package).infolist():
         assert (entry.date_time, entry.external_attr >> 16) == ((1980, 1, 1, 0, 0, 0), 0o100644)

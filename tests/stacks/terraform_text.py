@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -30,3 +31,12 @@ def worked_out(text: str, stack: Mapping[str, Any], known: Mapping[str, str]) ->
         return told
 
     return _INNER.sub(lambda found: value(found[1]), text).replace("$${", "${").replace("%%{", "%{")
+
+
+def policies_of(stack: Mapping[str, Any], role: str, known: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The policies of a role, worked out."""
+    return [
+        json.loads(worked_out(each["policy"], stack, known))
+        for each in stack["resource"]["aws_iam_policy"].values()
+        if each["name"].rpartition("-")[0] == role
+    ]

@@ -20,7 +20,7 @@ from stacks.spec.deployments import Access, Application, Emr, dev
 from stacks.workflow.describe import described
 from tests.stacks.stacks.test_ingestion import KNOWN as ADDRESSES
 from tests.stacks.synthesised import EXAMPLE, TODAY, named, resources, stacks_of, synthesised
-from tests.stacks.terraform_text import worked_out
+from tests.stacks.terraform_text import policies_of, worked_out
 from tests.support.iam_evaluation import Request, evaluate
 
 OLD, NEW = "00f1old", "00f1new"
@@ -101,11 +101,7 @@ def test_both_applications_may_use_the_roles_and_both_call_the_reconciler(moving
 @pytest.mark.parametrize("role", ["reconcile-ingest", "reconcile-ingest-a", "reconciler", "scheduler"])
 def test_runs_of_both_applications_can_be_found_ended_and_started(moving: dict[str, dict[str, Any]], role: str) -> None:
     stack = moving["ingestion-a" if role.endswith("-a") else "ingestion"]
-    documents = [
-        json.loads(worked_out(each["policy"], stack, KNOWN))
-        for each in resources(stack, "aws_iam_policy").values()
-        if each["name"].rpartition("-")[0] == f"frazil-dev-{role}"
-    ]
+    documents = policies_of(stack, f"frazil-dev-{role}", KNOWN)
     assert documents
     for application in (OLD, NEW, "00f1other"):
         arn = f"arn:aws:emr-serverless:eu-central-1:111111111111:/applications/{application}"

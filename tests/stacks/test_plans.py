@@ -20,11 +20,9 @@ import boto3
 import pytest
 
 from frazil.release.manifest import manifest
-from infra.tf import App
-from stacks.spec.deployments import DEPLOYMENTS, Access, Deployment
-from stacks.stacks.compose import compose
+from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.workflow.deployed import Deployed, write
-from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, STACKS, TODAY, named, release
+from tests.stacks.synthesised import STACKS, release
 from tests.support.standin import Terraform
 from tests.support.standin_cloud import Cloud, cloud
 
@@ -146,19 +144,6 @@ def synthesise(cloud: Cloud, deployment: Deployment) -> None:
         by_path(cloud.folder / "cdktf.out" / "stacks" / f"{deployment.name}-{what}")
 
 
-def synthesise_owners(cloud: Cloud, deployment: Deployment) -> Path:
-    """The stack of whoever owns the account; no environment of the example names who may deploy."""
-    app = App(outdir=str(cloud.folder / "owners"))
-    principals = (f"arn:aws:iam::{deployment.account}:role/ci",)
-    compose(
-        app, named(deployment, access=Access(deployers=principals)), EXAMPLE, EXAMPLE_TOPICS, today=TODAY, text_of=str
-    )
-    app.synth()
-    folder = cloud.folder / "owners" / "stacks" / f"{deployment.name}-owner"
-    by_path(folder)
-    return folder
-
-
 def by_path(folder: Path) -> None:
     """Have S3 asked by path."""
     file = folder / "cdk.tf.json"
@@ -235,21 +220,3 @@ def assert_a_cluster_that_is_not_there_fails_the_plan(account: Account) -> None:
     file.write_text(whole)
     assert code == 1
     assert f'there is no confluent_kafka_cluster "{account.deployment.confluent.cluster_id}"' in said
-
-
-def test_the_account_owners_stack_is_planned_made_and_then_has_no_changes(account: Account) -> None:
-    folder, names = synthesise_owners(account.cloud, account.deployment), account.deployment.names
-    account.terraform.prepare(folder)
-    applied = account.terraform.run(folder, "apply", "-auto-approve", "-input=false", "-no-color")
-    assert applied.returncode == 0, applied.stderr
-    planned = account.terraform.run(folder, "plan", "-detailed-exitcode", "-input=false", "-no-color")
-    assert planned.returncode == 0, planned.stdout
-    iam = account.client("iam")
-    trust = iam.get_role(RoleName=names.deployer)["Role"]["AssumeRolePolicyDocument"]
-    assert trust["Statement"][0]["Principal"] == {"AWS": [f"arn:aws:iam::{account.deployment.account}:role/ci"]}
-    boundary = f"arn:aws:iam::{account.deployment.account}:policy/{names.boundary}"
-    assert iam.get_policy(PolicyArn=boundary)["Policy"]["PolicyName"] == names.boundary
-    attached = iam.list_attached_role_policies(RoleName=names.deployer)["AttachedPolicies"]
-    assert {each["PolicyName"].rpartition("-")[0] for each in attached} == {names.deployer}
-    keys = [each["Key"] for each in account.client("s3").list_objects_v2(Bucket=names.bucket("state"))["Contents"]]
-    assert any(key.startswith(f"owner/{account.deployment.name}") for key in keys), keys

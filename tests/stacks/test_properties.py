@@ -83,30 +83,6 @@ def test_every_bucket_has_all_that_makes_it_private(environment: str) -> None:
 
 
 @pytest.mark.parametrize("environment", NAMES)
-def test_files_are_encrypted_with_our_key(environment: str) -> None:
-    stack = stacks_of(environment)["foundation"]
-    [key] = resources(stack, "aws_kms_key")
-    for each in resources(stack, "aws_s3_bucket_server_side_encryption_configuration").values():
-        [rule] = each["rule"]
-        assert rule["apply_server_side_encryption_by_default"] == {
-            "kms_master_key_id": f"${{aws_kms_key.{key}.arn}}",
-            "sse_algorithm": "aws:kms",
-        }
-
-
-@pytest.mark.parametrize("environment", NAMES)
-def test_no_lifecycle_rule_removes_a_tables_file(environment: str) -> None:
-    stack = stacks_of(environment)["foundation"]
-    expiring = {
-        (name.partition("_")[0], rule["filter"][0]["prefix"])
-        for name, each in resources(stack, "aws_s3_bucket_lifecycle_configuration").items()
-        for rule in each["rule"]
-        if rule.get("expiration", [MARKERS]) != [MARKERS] or "transition" in rule
-    }
-    assert expiring == {("logs", ""), ("artifacts", "reconcile/ingest/proof/")}
-
-
-@pytest.mark.parametrize("environment", NAMES)
 def test_a_marker_of_a_deleted_object_is_removed_when_its_versions_are(environment: str) -> None:
     """Maintenance leaves one for each file that it deletes. Where objects expire by age, S3 removes them itself."""
     for name, each in resources(stacks_of(environment)["foundation"], "aws_s3_bucket_lifecycle_configuration").items():
@@ -214,12 +190,6 @@ def test_readers_may_read_and_nothing_else() -> None:
         ("GROUP", "READ", "ALLOW"),
     }
     assert "*" not in {acl["resource_name"] for acl in acls}
-
-
-def test_prod_uses_the_cluster_that_exists_and_makes_none() -> None:
-    stack = stacks_of("prod")["confluent"]
-    assert not resources(stack, "confluent_kafka_cluster")
-    assert stack["data"]["confluent_kafka_cluster"]["cluster"]["id"] == DEPLOYMENTS["prod"].confluent.cluster_id
 
 
 def test_environments_share_no_name_and_no_state() -> None:

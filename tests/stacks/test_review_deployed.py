@@ -92,13 +92,6 @@ def test_a_change_is_told_with_what_becomes_of_data_and_no_secret(deployed: Clou
     assert not [secret for secret in secrets if secret in out + form.read_text()]
 
 
-def test_fewer_partitions_are_refused_by_terraform_and_by_the_review(deployed: Cloud) -> None:
-    deployed.declare(partitions=3)
-    status, out, _ = reviewed(deployed)
-    assert status == 1
-    assert "Instance cannot be destroyed" in out
-
-
 def test_with_both_keys_the_review_says_what_would_be_lost(deployed: Cloud) -> None:
     deployed.declare(partitions=3)
     status, out, _ = reviewed(deployed, FRAZIL_DESTROY_DATA="local")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from tests.stacks.existing_lake import (
 )
 from tests.stacks.stacks.test_compose import refused as refused_together
 from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, TODAY, every_stack, named, resources, synthesised
-from tests.stacks.terraform_text import worked_out
+from tests.stacks.terraform_text import policies_of
 from tests.stacks.workflow.test_deployed_guard import guarded, refused
 from tests.support.iam_evaluation import Request, evaluate
 
@@ -60,16 +59,10 @@ def stacks() -> dict[str, dict[str, Any]]:
     return every_stack(GIVEN, (*EXAMPLE, *FLOWING_PIPELINES))
 
 
-def policies(stack: dict[str, Any], role: str) -> list[dict[str, Any]]:
-    return [
-        json.loads(worked_out(each["policy"], stack, KNOWN))
-        for each in resources(stack, "aws_iam_policy").values()
-        if re.fullmatch(rf"{role}-\d+", each["name"])
-    ]
-
-
 def may(stack: dict[str, Any], role: str, action: str, resource: str, **context: str) -> bool:
-    return evaluate(Request(action=action, resource=resource, context=context), policies(stack, role)).is_allowed
+    return evaluate(
+        Request(action=action, resource=resource, context=context), policies_of(stack, role, KNOWN)
+    ).is_allowed
 
 
 def encrypts(role: list[dict[str, Any]], context: dict[str, str]) -> bool:
@@ -104,8 +97,8 @@ def test_policies_name_the_given_objects(stacks: dict[str, dict[str, Any]]) -> N
     job = "frazil-dev-ingest"
     assert may(stacks["ingestion"], job, "s3:PutObject", FILE)
     assert not may(stacks["ingestion"], job, "s3:PutObject", FILE.replace("lake-tables", dev.names.bucket("tables")))
-    assert encrypts(policies(stacks["ingestion"], job), THROUGH_S3)
-    assert not encrypts(policies(stacks["ingestion"], job), {})
+    assert encrypts(policies_of(stacks["ingestion"], job, KNOWN), THROUGH_S3)
+    assert not encrypts(policies_of(stacks["ingestion"], job, KNOWN), {})
     assert may(stacks["ingestion"], "frazil-dev-reader", "s3:GetObject", FILE)
 
 
@@ -143,7 +136,7 @@ def test_the_deployer_changes_nothing_that_is_given(
 def test_the_deployer_encrypts_with_the_given_key_through_services_and_puts_documents(
     stacks: dict[str, dict[str, Any]],
 ) -> None:
-    role = policies(stacks["owner"], "deployer-frazil-dev")
+    role = policies_of(stacks["owner"], "deployer-frazil-dev", KNOWN)
     assert encrypts(role, THROUGH_S3)
     assert not encrypts(role, {})
     assert may(stacks["owner"], "deployer-frazil-dev", "s3:PutObject", "arn:aws:s3:::lake-artifacts/desired/x.json")

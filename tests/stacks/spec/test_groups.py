@@ -15,7 +15,7 @@ from infra.capacity import Capacity
 from stacks.spec.deployments import DEPLOYMENTS, Access, AlarmsOf, Jobs, Monitoring
 from tests.stacks.stacks.test_ingestion import KNOWN as ADDRESSES
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, named, resources, synthesised
-from tests.stacks.terraform_text import worked_out
+from tests.stacks.terraform_text import policies_of, worked_out
 from tests.support.iam_evaluation import Request, evaluate
 
 KNOWN = {
@@ -50,14 +50,6 @@ def grouped() -> dict[str, dict[str, Any]]:
 def written(stack: dict[str, Any], name: str) -> bytes:
     [item] = [each for address, each in resources(stack, "aws_s3_object").items() if address.startswith(name)]
     return worked_out(item["content"], stack, KNOWN).encode()
-
-
-def policies(stack: dict[str, Any], role: str) -> list[dict[str, Any]]:
-    return [
-        json.loads(worked_out(each["policy"], stack, KNOWN))
-        for each in resources(stack, "aws_iam_policy").values()
-        if each["name"].rpartition("-")[0] == role
-    ]
 
 
 def test_a_group_has_a_stack_with_its_own_state(grouped: dict[str, dict[str, Any]]) -> None:
@@ -126,7 +118,7 @@ def test_one_groups_jobs_touch_no_table_of_another(grouped: dict[str, dict[str, 
         ("ingestion-payments", "frazil-dev-ingest-payments", "pay.db/refunds", "nyc.db/flights"),
         ("ingestion", "frazil-dev-ingest", "nyc.db/flights", "pay.db/refunds"),
     ):
-        documents = policies(grouped[what], role)
+        documents = policies_of(grouped[what], role, KNOWN)
         for place, expected in ((own, True), (other, False)):
             request = Request(action="s3:PutObject", resource=f"{bucket}/lake/{place}/data/1.parquet")
             assert evaluate(request, documents).is_allowed is expected
@@ -174,7 +166,7 @@ def test_in_a_namespace_of_two_groups_each_role_names_its_tables() -> None:
             name
             for name in ("a", "b", "c")
             for request in [Request(action="s3:PutObject", resource=f"{bucket}/lake/pay.db/{name}/data/1")]
-            if evaluate(request, policies(stacks[what], role)).is_allowed
+            if evaluate(request, policies_of(stacks[what], role, KNOWN)).is_allowed
         }
         assert allowed == {own}
 
@@ -188,10 +180,10 @@ def test_operators_and_scheduler_may_start_the_runs_of_all_groups(grouped: dict[
                 resource=DEV.names.role_arn(f"{kind}{group}"),
                 context={"iam:PassedToService": "emr-serverless.amazonaws.com"},
             )
-            assert evaluate(asked, policies(stack, f"frazil-dev-{role}")).is_allowed, (role, group)
+            assert evaluate(asked, policies_of(stack, f"frazil-dev-{role}", KNOWN)).is_allowed, (role, group)
             function = f"arn:aws:lambda:{DEV.region}:{DEV.account}:function:frazil-dev-reconcile-ingest{group}"
             call = Request(action="lambda:InvokeFunction", resource=function)
-            assert evaluate(call, policies(stack, "frazil-dev-scheduler")).is_allowed, group
+            assert evaluate(call, policies_of(stack, "frazil-dev-scheduler", KNOWN)).is_allowed, group
 
 
 def test_without_a_pipeline_outside_of_groups_the_shared_parts_remain() -> None:

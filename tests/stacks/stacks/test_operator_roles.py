@@ -17,7 +17,7 @@ from policies.rules.new_permissions import policy_widened
 from policies.table_resources import Scope
 from stacks.spec.deployments import DEPLOYMENTS, Access, dev
 from tests.stacks.synthesised import EXAMPLE, TODAY, named, resources, stacks_of, synthesised
-from tests.stacks.terraform_text import worked_out
+from tests.stacks.terraform_text import policies_of, worked_out
 from tests.support.iam_evaluation import Request, Verdict, evaluate
 
 READER, OPERATOR = (f"arn:aws:iam::{dev.account}:role/{name}" for name in ("analysts", "operators"))
@@ -32,12 +32,7 @@ def roles(stack: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def may(role: str, action: str, resource: str, context: dict[str, str] | None = None) -> bool:
-    stack = stacks_of("local")["ingestion"]
-    documents = [
-        json.loads(worked_out(each["policy"], stack, KNOWN))
-        for each in resources(stack, "aws_iam_policy").values()
-        if each["name"].startswith(f"{NAMES.role(role)}-")
-    ]
+    documents = policies_of(stacks_of("local")["ingestion"], NAMES.role(role), KNOWN)
     return evaluate(Request(action=action, resource=resource, context=context or {}), documents).is_allowed
 
 
@@ -91,11 +86,7 @@ def test_the_reader_runs_queries_of_athena_only_in_the_declared_workgroup() -> N
     with pytest.raises(InvalidDeclaration):
         Access(athena_workgroup="analysts")
     stack = synthesised(named(dev, access=Access(readers=(READER,), athena_workgroup="analysts")))["ingestion"]
-    documents = [
-        json.loads(worked_out(each["policy"], stack, KNOWN))
-        for each in resources(stack, "aws_iam_policy").values()
-        if each["name"].startswith("frazil-dev-reader-")
-    ]
+    documents = policies_of(stack, "frazil-dev-reader", KNOWN)
     asked = {
         (name, action): evaluate(Request(action=action, resource=resource), documents).is_allowed
         for action in ("athena:StartQueryExecution", "s3:PutObject", "s3:GetObject")
