@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,10 +14,13 @@ from policies.resources import Document, Reviewed, many, policy, statements
 from policies.review.attached_policies import MANAGED
 from policies.review.role_permissions import RoleRights
 from policies.rules import new_permissions as lake_grants
-from policies.rules.new_permissions import policy_widened
+from policies.rules.new_permissions import is_same, policy_widened
 
 ARGUMENTS = ("assume_role_policy", "policy", "access_policy", "resource_policy", "access_policies")
 _PROBES = "frazil_probe_*"
+_PIECE = re.compile(r"\d+$")
+_DIVIDED = re.compile(r"Resource|Condition (?!\S*(?:Not|:))\S+ .*")
+"""The elements of a statement of which any value is enough."""
 _EFFECT = "Effect"
 _ELEMENTS = ("Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource")
 Parts = Mapping[str, frozenset[str]]
@@ -73,8 +77,9 @@ def rights_change(rights: RoleRights) -> PolicyChange | None:
     blank = PolicyChange(stack=rights.stack, address=rights.addresses[0], argument=f"all policies of {rights.role}")
     if rights.is_unknown:
         return None if rights.is_new else replace(blank, is_unknown=True)
-    statements = tuple(_compared(rights.before, rights.after))
-    return replace(blank, statements=statements) if statements else None
+    if is_same(rights.before, rights.after):
+        return None
+    return replace(blank, statements=tuple(_compared(rights.before, rights.after)))
 
 
 def follows_from(
@@ -168,11 +173,19 @@ def _compared(old: Document | None, new: Document | None) -> Iterator[StatementD
 
 
 def _by_name(document: Document | None) -> dict[str, Parts]:
-    """Return the statements by Sid; those without one, or with a repeated one, by index."""
+    """Return the statements by Sid; those without one, or with a repeated one, by index.
+
+    The pieces of a divided statement (`policies.documents.split`) are one again: they differ in a number and in one element.
+    """
     found: dict[str, Parts] = {}
     for index, statement in enumerate(statements(document), start=1):
-        name = str(statement.get("Sid") or f"statement {index}")
-        found[name if name not in found else f"{name} ({index})"] = _parts(statement)
+        name, parts = _PIECE.sub("", str(statement.get("Sid") or "")) or f"statement {index}", _parts(statement)
+        same = found.get(name, parts)
+        differing = [each for each in {**same, **parts} if same.get(each) != parts.get(each)]
+        if same.keys() == parts.keys() and len(differing) <= 1 and all(map(_DIVIDED.fullmatch, differing)):
+            found[name] = {**parts, **{each: same[each] | parts[each] for each in differing}}
+        else:
+            found[f"{name} ({index})"] = parts
     return found
 
 

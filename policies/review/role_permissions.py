@@ -8,84 +8,14 @@ is attached to another role gives that role all of its statements, though no pol
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from policies.documents.size import lists, replaced
 from policies.resource_changes import Change, Verb
 from policies.resource_values import Facts
-from policies.resources import Document, Finding, Reviewed, many, statements
+from policies.resources import Document, Finding, Reviewed, statements
 from policies.review.attached_policies import ROLE, AttachedPolicies, HeldPolicy
 from policies.rules.new_permissions import policy_widened
-
-_PIECE = re.compile(r"\d+$")
-
-
-def gathered(documents: Iterable[Document]) -> dict[str, Any]:
-    """Combine several policies into one that allows exactly the same.
-
-    Two statements that differ in one list only, of resources or of a condition's values, are merged into one with both lists.
-    """
-    pending = [_sorted(each) for document in documents for each in statements(document)]
-    kept: list[dict[str, Any]] = []
-    while pending:
-        statement = pending.pop(0)
-        for other in kept:
-            joined = _joined(other, statement)
-            if joined is not None:
-                kept.remove(other)
-                pending.insert(0, joined)
-                break
-        else:
-            kept.append(statement)
-    return {"Version": "2012-10-17", "Statement": kept}
-
-
-def _sorted(statement: Document) -> dict[str, Any]:
-    """Return a statement with sorted lists, and with a single resource as a list."""
-    made = dict(statement)
-    if "Resource" in made:
-        made["Resource"] = sorted(map(str, many(made["Resource"])))
-    if isinstance(made.get("Condition"), Mapping):
-        made["Condition"] = {
-            operator: {
-                key: sorted(map(str, value)) if isinstance(value, list) else value for key, value in keys.items()
-            }
-            for operator, keys in made["Condition"].items()
-            if isinstance(keys, Mapping)
-        }
-    return made
-
-
-def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Merge two statements that allow, if they differ in at most one list."""
-    names = [str(each.get("Sid", "")) for each in (one, other)]
-    if (
-        one.get("Effect") != "Allow"
-        or other.get("Effect") != "Allow"
-        or _PIECE.sub("", names[0]) != _PIECE.sub("", names[1])
-    ):
-        return None
-    left, right = dict(lists(one)), dict(lists(other))
-    if left.keys() != right.keys() or _bare(one, left) != _bare(other, right):
-        return None
-    differing = [path for path in left if left[path] != right[path]]
-    if len(differing) > 1:
-        return None
-    made = {**one, **({"Sid": _PIECE.sub("", names[0])} if names[0] else {})}
-    for path in differing:
-        made = replaced(made, path, sorted({*left[path], *right[path]}))
-    return made
-
-
-def _bare(statement: Mapping[str, Any], found: Iterable[tuple[str, ...]]) -> Mapping[str, Any]:
-    """Return the statement without its name, and without the lists at these paths."""
-    made = {key: value for key, value in statement.items() if key != "Sid"}
-    for path in found:
-        made = replaced(made, path, [])
-    return made
 
 
 def with_roles(found: Iterable[Finding], rights: Sequence[RoleRights], facts: Facts) -> list[Finding]:
@@ -180,5 +110,5 @@ def role_rights(attached: AttachedPolicies) -> Iterator[RoleRights]:
         )
 
 
-def _gathered(documents: Iterator[list[Document]]) -> Document:
-    return gathered(one for several in documents for one in several)
+def _gathered(documents: Iterable[list[Document]]) -> Document:
+    return {"Statement": [each for several in documents for one in several for each in statements(one)]}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
+from policies.documents.size import lists, replaced
 from policies.resource_values import Facts
 from policies.resources import Document, Finding, Json, Reviewed, blocks, many, policy, principals, statements
 from policies.rules.kafka_permissions import kafka_widened
@@ -120,30 +122,49 @@ def _widened(address: str, name: str, before: Document | None, after: Document |
     if after is None:
         return
     allowed, allows = _grants(before, "Allow"), _grants(after, "Allow")
-    known = {grant for grant, _ in allowed}
+    known: dict[Grant, list[str]] = {}
+    for grant, condition in allowed:
+        known.setdefault(grant, []).append(condition)
     for grant, condition in allows - allowed:
-        if any(same == grant and _is_within(condition, other) for same, other in allowed):
-            continue
-        what = f"{name} now allows {_described(grant, condition)}"
-        if grant in known:
-            others = " or ".join(sorted(_on(other) for same, other in allowed if same == grant))
-            what = f"{name} allows {_described(grant, condition)}; it was {others}"
-        yield Finding("policy_widened", address, what, _DO)
+        others = known.get(grant, [])
+        if not any(_is_within(condition, other) for other in others):
+            was = f"; it was {_on(others[0])}" if len(others) == 1 else ""
+            what = f"{name} now allows {_described(grant, condition)}{was}"
+            yield Finding("policy_widened", address, what, _DO)
     for grant, condition in _grants(before, "Deny") - _grants(after, "Deny"):
         what = f"{name} no longer denies {_described(grant, condition)}"
         yield Finding("policy_widened", address, what, _DO)
 
 
 def _grants(document: Document | None, effect: str) -> set[tuple[Grant, str]]:
-    """Return principal, action and resource of every statement with an effect, each with its condition as JSON."""
+    """Return principal, action and resource of every statement with an effect, each with its condition as JSON.
+
+    A condition of several values, of which any is enough, is one for each. So statements that are divided allow the same.
+    """
     return {
-        ((who, action, resource), json.dumps(statement.get("Condition", {}), sort_keys=True))
+        ((who, action, resource), condition)
         for statement in statements(document)
         if statement.get("Effect") == effect
+        for condition in _conditions(statement)
         for who in principals(statement) or [""]
         for action in _elements(statement, "Action")
         for resource in _elements(statement, "Resource")
     }
+
+
+def _conditions(statement: Document) -> Iterator[str]:
+    """Yield the condition of a statement as JSON, once for each choice of its values."""
+    choices = [(path, values) for path, values in lists(statement) if path[0] != "Resource"]
+    for chosen in product(*(values or [[]] for _, values in choices)):  # with `IfExists`, no value is a condition, too
+        one = statement
+        for (path, _), value in zip(choices, chosen, strict=True):
+            one = replaced(one, path, value)
+        yield json.dumps(one.get("Condition") or {}, sort_keys=True)
+
+
+def is_same(before: Document, after: Document) -> bool:
+    """Return whether two policies of a role allow and deny the same."""
+    return all(_grants(before, effect) == _grants(after, effect) for effect in ("Allow", "Deny"))
 
 
 def _is_within(condition: str, other: str) -> bool:

@@ -10,11 +10,9 @@ import pytest
 from policies.documents import fill, split
 from policies.review.policy_diff import PolicyChange
 from policies.review.review import Verdict
-from policies.review.role_permissions import gathered
 from tests.policies.example import ACCOUNT, REGION, VALUES
 from tests.policies.review.cases import BOATS, DESIRED, TRUST, rights, role
 from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays
-from tests.support.iam_evaluation import Request, evaluate
 
 ROLE = "aws_iam_role.tableflow"
 NAME = "frazil-dev-ingest"
@@ -216,18 +214,3 @@ def test_a_policy_of_others_that_is_attached_is_refused() -> None:
     [danger] = reviewed(plan(made)).dangers
     assert (danger.rule, danger.where) == ("policy_widened", "aws_iam_role_policy_attachment.x")
     assert arn in danger.what
-
-
-def test_gathering_never_allows_what_no_part_allowed() -> None:
-    """Two statements that differ in two lists stay two: their cross product would allow more."""
-    pair = [
-        statement(
-            Sid="A1", Resource=[f"arn:aws:s3:::{name}/*"], Condition={"StringEquals": {"aws:PrincipalTag/t": [name]}}
-        )
-        for name in ("one", "two")
-    ]
-    made = gathered([{"Statement": pair}])
-    crossed = Request(action="s3:GetObject", resource="arn:aws:s3:::one/x", context={"aws:PrincipalTag/t": "two"})
-    straight = Request(action="s3:GetObject", resource="arn:aws:s3:::one/x", context={"aws:PrincipalTag/t": "one"})
-    assert not evaluate(crossed, identity=[made]).is_allowed
-    assert evaluate(straight, identity=[made]).is_allowed

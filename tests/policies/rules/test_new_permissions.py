@@ -39,7 +39,9 @@ def test_a_trust_that_lets_fewer_in_passes() -> None:
 def test_a_trust_without_its_external_id_is_told() -> None:
     [(address, what)] = widened(TRUST, edited(Condition=None))
     assert address == ROLE
-    assert what.startswith(f"assume_role_policy allows sts:AssumeRole for {CONFLUENT}, without a condition; it was if ")
+    assert what.startswith(
+        f"assume_role_policy now allows sts:AssumeRole for {CONFLUENT}, without a condition; it was if "
+    )
 
 
 def test_a_trust_of_another_external_id_is_told() -> None:
