@@ -139,13 +139,6 @@ class Reviewed:
                 return each
         return None
 
-    def about(self, kind: str, argument: str, target: Resource, name: str) -> Iterator[Resource]:
-        """Return the resources of a type whose argument is the target, by reference or by name."""
-        for each in self.of(kind):
-            given = each.text(argument)
-            if given and (self.named(given) is target or given == target.text(name)):
-                yield each
-
 
 class NothingToReview(ValueError):
     """A file is neither a stack, nor a plan, nor a document of Frazil."""

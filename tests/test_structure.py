@@ -44,7 +44,6 @@ TOP = {"bench", "infra", "jobs", "policies", "stacks", "tests", "docs"}
 SAYS_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc", "impl"}
 SAME_NAME = {
     "apply": "how an operator's decision is applied, and the entry point that applies a deployment",
-    "buckets": "the buckets of an environment, and the rules about them",
     "catalogs": "the catalogs as declared, and as options of Spark and PyIceberg",
     "review": "the review itself, and the entry point that plans for it",
     "tables": "Iceberg tables, and the rules about them",

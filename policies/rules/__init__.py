@@ -8,8 +8,7 @@ from policies.resource_values import Facts
 from policies.resources import Finding, Reviewed
 from policies.rules.access import trust_without_condition, wildcard_action, wildcard_principal
 from policies.rules.application import label_near_end
-from policies.rules.buckets import bucket_encryption, bucket_owner, bucket_tls, public_bucket
-from policies.rules.encryption import in_the_clear, unencrypted
+from policies.rules.encryption import in_the_clear
 from policies.rules.new_permissions import policy_widened, protection_removed
 from policies.rules.retention import data_lost, partitions_lowered, retention_under_lag
 from policies.rules.tables import checkpoint_under_tables, lifecycle_under_tables, optimizer_on_tables
@@ -22,11 +21,6 @@ RULES: tuple[Rule, ...] = (
     retention_under_lag,
     policy_widened,
     protection_removed,
-    public_bucket,
-    bucket_encryption,
-    bucket_tls,
-    bucket_owner,
-    unencrypted,
     in_the_clear,
     wildcard_action,
     wildcard_principal,

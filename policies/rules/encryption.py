@@ -1,4 +1,4 @@
-"""Rules about data that are stored or sent unencrypted, except in buckets."""
+"""The rule about data that are sent unencrypted."""
 
 from __future__ import annotations
 
@@ -9,22 +9,7 @@ from urllib.parse import urlsplit
 from policies.resource_values import Facts
 from policies.resources import Finding, Reviewed
 
-_KEY_OF = {
-    "aws_cloudwatch_log_group": "kms_key_id",
-    "aws_secretsmanager_secret": "kms_key_id",
-    "aws_sns_topic": "kms_master_key_id",
-    "aws_sqs_queue": "kms_master_key_id",
-}
 _OURSELVES = {"127.0.0.1", "::1", "localhost"}
-
-
-def unencrypted(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Report logs, alarms and secrets without a customer-managed key, whose policy decides who may read them."""
-    for each in reviewed.of(*_KEY_OF):
-        argument = _KEY_OF[each.type]
-        if not each.values.get(argument):
-            what = f"{argument} names no customer-managed key"
-            yield Finding("unencrypted", each.address, what, f"Set {argument} to the environment's key")
 
 
 def in_the_clear(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:

@@ -12,10 +12,11 @@ import pytest
 
 from policies.__main__ import main
 from tests.policies.review.planning import change, plan
-from tests.policies.reviewing import TODAY, stack
+from tests.policies.reviewing import TODAY, allow, stack
 
-BAD = stack(aws_sns_topic__alarms={"name": "x"})
-GOOD = stack(aws_sns_topic__alarms={"name": "x", "kms_master_key_id": "k"})
+BAD, GOOD = (
+    stack(aws_iam_role_policy__p={"policy": allow(Action=action, Resource="*")}) for action in ("s3:*", "s3:GetObject")
+)
 
 
 def written(folder: Path, **documents: object) -> list[str]:
@@ -35,8 +36,8 @@ def test_nothing_found_is_silence_and_0(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_finding_is_a_line_and_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(written(tmp_path, good=GOOD, bad=BAD), TODAY) == 1
     assert capsys.readouterr().out == (
-        "aws_sns_topic.alarms: kms_master_key_id names no customer-managed key. "
-        "Set kms_master_key_id to the environment's key [unencrypted]\n"
+        "aws_iam_role_policy.p: allows s3:*. "
+        "Name each action; policies/documents has what our jobs need [wildcard_action]\n"
     )
 
 
@@ -49,7 +50,10 @@ def test_findings_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_what_loses_data_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lost = plan(change("aws_s3_bucket.tables", "delete", {"bucket": "b"}))
     main(written(tmp_path, bad=BAD, lost=lost), TODAY)
-    assert [line.rpartition("[")[2] for line in capsys.readouterr().out.splitlines()] == ["data_lost]", "unencrypted]"]
+    assert [line.rpartition("[")[2] for line in capsys.readouterr().out.splitlines()] == [
+        "data_lost]",
+        "wildcard_action]",
+    ]
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"version": 1}'])

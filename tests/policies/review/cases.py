@@ -24,7 +24,7 @@ from policies.review.markdown.page import markdown
 from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Review, review
-from tests.policies.example import KEY, PLACES, VALUES, policy
+from tests.policies.example import PLACES, VALUES, policy
 from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays
 from tests.policies.reviewing import TODAY
 from tests.support.topics import varied
@@ -58,19 +58,6 @@ APPLICATION = {
     "release_label": "emr-spark-8.1.0",
     "maximum_capacity": [{"cpu": "8 vCPU", "memory": "32 GB"}],
 }
-
-
-def closed(bucket: str) -> tuple[dict[str, Any], ...]:
-    """What a bucket needs so that no guardrail has anything against it."""
-    blocks = ("block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets")
-    by_key = {"sse_algorithm": "aws:kms", "kms_master_key_id": KEY}
-    parts: dict[str, dict[str, Any]] = {
-        "public_access_block": dict.fromkeys(blocks, True),
-        "server_side_encryption_configuration": {"rule": [{"apply_server_side_encryption_by_default": [by_key]}]},
-        "ownership_controls": {"rule": [{"object_ownership": "BucketOwnerEnforced"}]},
-        "policy": {"policy": json.dumps(policy("table_bucket"))},
-    }
-    return tuple(stays(f"aws_s3_bucket_{part}.x", {"bucket": bucket, **values}) for part, values in parts.items())
 
 
 def topic(partitions: int = 6, days: int = 7, name: str = "flights") -> dict[str, Any]:

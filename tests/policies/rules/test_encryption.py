@@ -1,4 +1,4 @@
-"""Nothing is kept or sent in the clear."""
+"""Nothing is sent in the clear."""
 
 from __future__ import annotations
 
@@ -6,24 +6,8 @@ from typing import Any
 
 import pytest
 
-from policies.rules.encryption import in_the_clear, unencrypted
+from policies.rules.encryption import in_the_clear
 from tests.policies.reviewing import stack, told
-
-
-@pytest.mark.parametrize(
-    ("kind", "argument"),
-    [
-        ("aws_cloudwatch_log_group", "kms_key_id"),
-        ("aws_secretsmanager_secret", "kms_key_id"),
-        ("aws_sns_topic", "kms_master_key_id"),
-        ("aws_sqs_queue", "kms_master_key_id"),
-    ],
-)
-def test_what_is_kept_without_a_key_of_ours_is_told(kind: str, argument: str) -> None:
-    assert told(unencrypted, stack(**{f"{kind}__x": {"name": "x"}})) == [
-        (f"{kind}.x", f"{argument} names no customer-managed key")
-    ]
-    assert told(unencrypted, stack(**{f"{kind}__x": {"name": "x", argument: "${aws_kms_key.k.arn}"}})) == []
 
 
 @pytest.mark.parametrize(("endpoint", "count"), [("http://pkc-1.confluent.cloud:443", 1), ("https://pkc-1.confluent.cloud:443", 0),
