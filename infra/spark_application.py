@@ -19,8 +19,6 @@ from infra.tf import (
     TerraformResourceLifecycle,
 )
 
-ENDS_SOON_DAYS = 180
-
 
 class SparkApplication(Construct):
     """A started application cannot be changed: jobs move to another one (`frazil deploy move-application`)."""
@@ -43,8 +41,7 @@ class SparkApplication(Construct):
         its support ends soon."""
         super().__init__(scope, name)
         row = label(release_label)
-        left_days = (row.supported_until - today).days
-        if left_days <= ENDS_SOON_DAYS:
+        if row.ends_soon(today):
             said = f"standard support of {release_label} ends on {row.supported_until}"
             Annotations.of(self).add_warning(f"{said}: move to a newer label")
         made = EmrserverlessApplication(

@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 
-from frazil.clients.secrets import Secrets, reference
+from frazil.clients.secrets import Secrets, in_jaas, reference
 from frazil.clients.tokens import MskTokens, TokenEndpoint, Tokens
 from frazil.declaration import environment
 from frazil.declaration.environment import Mechanism
@@ -89,7 +89,7 @@ def jaas(mechanism: Mechanism, username: str, password: str) -> str:
     """Return the one line of `sasl.jaas.config`. It may hold any user name and password: Kafka reads its quoted words with
     Java's `StreamTokenizer`, where a backslash escapes a quote, itself and line ends.
     """
-    return f'{_LOGIN_MODULES[mechanism]} required username="{_escaped(username)}" password="{_escaped(password)}";'
+    return f'{_LOGIN_MODULES[mechanism]} required username="{in_jaas(username)}" password="{in_jaas(password)}";'
 
 
 def tokens_of(settings: environment.Kafka, secrets: Secrets, *, sleep: Callable[[float], None]) -> Tokens | None:
@@ -126,7 +126,7 @@ def _java_oauth(oauth: OAuth, secrets: Secrets) -> dict[str, str]:
     if oauth.ca:
         words["ssl.truststore.type"] = "PEM"
         words["ssl.truststore.certificates"] = _authorities(oauth.ca, "kafka.oauth.ca")
-    given = " ".join(f'{name}="{_escaped(value)}"' for name, value in words.items())
+    given = " ".join(f'{name}="{in_jaas(value)}"' for name, value in words.items())
     return {
         "sasl.jaas.config": f"{_OAUTH}.OAuthBearerLoginModule required {given};",
         "sasl.login.callback.handler.class": f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
@@ -148,11 +148,6 @@ def references(settings: environment.Kafka) -> str:
     if settings.mechanism is Mechanism.AWS_MSK_IAM:
         named.append(MskTokens.references)
     return ", ".join(dict.fromkeys(named))
-
-
-def _escaped(text: str) -> str:
-    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
-    return "".join(escapes.get(character, character) for character in text)
 
 
 def _authorities(path: str, member: str = "kafka.ca") -> str:

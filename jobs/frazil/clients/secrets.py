@@ -81,12 +81,13 @@ def _forms(value: str) -> Iterator[str]:
             yield line
 
 
-def _in_jaas(text: str) -> str:
+def in_jaas(text: str) -> str:
+    """Return a text as it is within quotes in a JAAS line."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "\\r").replace("\n", "\\n")
 
 
 _ESCAPES: tuple[Callable[[str], str], ...] = (
-    _in_jaas,
+    in_jaas,
     lambda text: json.dumps(text)[1:-1],
     lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     lambda text: repr(text)[1:-1],

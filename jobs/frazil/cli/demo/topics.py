@@ -220,16 +220,10 @@ message Plane {
 
 def _protobuf(text: str, name: str) -> Encode:
     """Return how a plane is written as the message `name`."""
-    from google.protobuf.descriptor_pb2 import FileDescriptorSet
-    from google.protobuf.descriptor_pool import DescriptorPool
-    from google.protobuf.message_factory import GetMessageClass
-
     from frazil.decode.protobuf.compiler import compile_proto
+    from frazil.decode.protobuf.official import message_class
 
-    pool = DescriptorPool()
-    for file in FileDescriptorSet.FromString(compile_proto(text).descriptors).file:
-        pool.AddSerializedFile(file.SerializeToString())
-    message = GetMessageClass(pool.FindMessageTypeByName(name))
+    message = message_class(compile_proto(text).descriptors, name)
 
     def encode(row: Row) -> bytes:
         engine = (row["engine"] or "unknown").replace("4", "four").upper().replace("-", "_").replace(" ", "_")

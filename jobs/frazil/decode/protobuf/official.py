@@ -21,6 +21,12 @@ def pool_of(descriptors: bytes) -> DescriptorPool:
     return pool
 
 
+def message_class(descriptors: bytes, name: str) -> type[Message]:
+    """Return the class of a message of a serialized `FileDescriptorSet`."""
+    found: type[Message] = GetMessageClass(pool_of(descriptors).FindMessageTypeByName(name))
+    return found
+
+
 def canonical(body: bytes, descriptors: bytes, message: str) -> bytes | None:
     """Return the bytes of an equal message that has each field once; None if the body is no such message.
 
@@ -83,8 +89,7 @@ def _types(descriptors: bytes, message: str) -> tuple[type[Message], frozenset[s
                     field.type = FieldDescriptorProto.TYPE_INT32
                     field.ClearField("type_name")
                     field.ClearField("default_value")
-    found: type[Message] = GetMessageClass(pool_of(files.SerializeToString()).FindMessageTypeByName(message))
-    return found, frozenset(entries)
+    return message_class(files.SerializeToString(), message), frozenset(entries)
 
 
 def _all(messages: Iterable[DescriptorProto], scope: str) -> Iterator[tuple[str, DescriptorProto]]:

@@ -170,11 +170,9 @@ def _schema_encoder(given: Line) -> Encoder:
 def _protobuf_encoder(given: Line) -> Encoder:
     """Return an encoder of the first message of a `.proto` file."""
     from google.protobuf import json_format
-    from google.protobuf.descriptor_pb2 import FileDescriptorSet
-    from google.protobuf.descriptor_pool import DescriptorPool
-    from google.protobuf.message_factory import GetMessageClass
 
     from frazil.decode.protobuf.compiler import compile_proto
+    from frazil.decode.protobuf.official import message_class
 
     try:
         compiled = compile_proto(given.text)
@@ -182,10 +180,8 @@ def _protobuf_encoder(given: Line) -> Encoder:
         raise InvalidInput(error.what, where=given.place, do=error.do or "Correct the file") from None
     if (0,) not in compiled.indexes:
         raise InvalidInput("the file has no message", where=given.place, do="Declare one")
-    name, pool = compiled.indexes[(0,)], DescriptorPool()
-    for file in FileDescriptorSet.FromString(compiled.descriptors).file:
-        pool.AddSerializedFile(file.SerializeToString())
-    message = GetMessageClass(pool.FindMessageTypeByName(name))
+    name = compiled.indexes[(0,)]
+    message = message_class(compiled.descriptors, name)
 
     def encode(line: Line) -> bytes:
         _ = line.value
