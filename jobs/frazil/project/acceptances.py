@@ -12,9 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from frazil.project.code_owners import owners
+
+if TYPE_CHECKING:
+    from frazil.clients.github import PullRequest
 
 ALL = "all"
 DIGITS = 64
@@ -46,25 +49,6 @@ class Ignored:
     why: str
 
 
-class Repository(Protocol):
-    """The questions to GitHub."""
-
-    def authors(self) -> frozenset[str]:
-        """Return the logins of those who opened the pull request or have a commit in it, in lower case."""
-
-    def comments(self) -> Sequence[Mapping[str, Any]]:
-        """Return the comments of the pull request, as GitHub's API does."""
-
-    def code_owners(self) -> str:
-        """Return the text of CODEOWNERS on the base branch; empty if it does not exist."""
-
-    def may_write(self, login: str) -> bool:
-        """Return whether a user may write to the repository."""
-
-    def is_member(self, organization: str, team: str, login: str) -> bool | None:
-        """Return whether a user is an active member of a team; None if the token may not ask."""
-
-
 def owned_file(environment: str) -> str:
     """Return the file whose owners may accept an environment's dangers."""
     return f"deployed/{environment}.json"
@@ -91,20 +75,20 @@ def lines(body: str) -> list[tuple[str, tuple[str, ...], str]]:
 
 
 def acceptances(
-    environment: str, repository: Repository, *, author_may_accept: bool = False
+    environment: str, pull: PullRequest, *, author_may_accept: bool = False
 ) -> tuple[list[Accepted], list[Ignored]]:
     """Return what was accepted for an environment, and the comments that do not count."""
-    accepting = [(each, said) for each in repository.comments() if (said := lines(str(each.get("body") or "")))]
+    accepting = [(each, said) for each in pull.comments() if (said := lines(str(each.get("body") or "")))]
     if not accepting:
         return [], []
-    owning = owners(repository.code_owners(), owned_file(environment))
-    authors = frozenset[str]() if author_may_accept else repository.authors()
+    owning = owners(pull.code_owners(), owned_file(environment))
+    authors = frozenset[str]() if author_may_accept else pull.authors()
     accepted: list[Accepted] = []
     ignored: list[Ignored] = []
     for comment, said in accepting:
         user = comment.get("user") or {}
         by, url = str(user.get("login") or ""), str(comment.get("html_url") or "")
-        why = next(_objections(comment, by, owning, authors, repository, owned_file(environment)), "")
+        why = next(_objections(comment, by, owning, authors, pull, owned_file(environment)), "")
         if why:
             ignored.append(Ignored(by=by, url=url, why=why))
             continue
@@ -122,7 +106,7 @@ def _objections(
     by: str,
     owning: Sequence[str],
     authors: frozenset[str],
-    repository: Repository,
+    pull: PullRequest,
     file: str,
 ) -> Iterator[str]:
     """Yield why a comment does not count; the cheap reasons come first."""
@@ -135,19 +119,19 @@ def _objections(
         yield f"{by} wrote the pull request"
     if not owning:
         yield f"CODEOWNERS of the base branch names no owner of {file}"
-    yield from _not_an_owner(by, owning, repository, file)
-    if not repository.may_write(by):
+    yield from _not_an_owner(by, owning, pull, file)
+    if not pull.may_write(by):
         yield f"{by} may not write to the repository"
 
 
-def _not_an_owner(by: str, owning: Sequence[str], repository: Repository, file: str) -> Iterator[str]:
+def _not_an_owner(by: str, owning: Sequence[str], pull: PullRequest, file: str) -> Iterator[str]:
     unknown = []
     for owner in owning:
         organization, is_team, team = owner.removeprefix("@").partition("/")
         if not is_team and organization.lower() == by.lower():
             return
         if is_team:
-            is_member = repository.is_member(organization, team, by)
+            is_member = pull.is_member(organization, team, by)
             if is_member:
                 return
             unknown += [owner] if is_member is None else []
