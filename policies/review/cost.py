@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from frazil.declaration import Pipeline, Spark, Upsert
-from frazil.rollout.group_jobs import INGEST, job_name
+from frazil.rollout.desired import INGEST, job_name
 from policies.resources import TYPE, Resource, Watch, watch
 from policies.review.job_runs import Run, runs
 from policies.review.prices import Prices

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.declaration.documents.from_json import from_json
-from frazil.rollout.desired import Worker, Workers
+from frazil.rollout.desired import MAINTAIN, Worker, Workers
 from frazil.rollout.function_settings import EXECUTION
-from frazil.rollout.group_jobs import MAINTAIN
 from policies.resources import Json, Resource, embedded, policy
 
 _CONF = re.compile(r"--conf (spark\.[^\s=]+)=(\S+)")

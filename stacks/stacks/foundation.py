@@ -9,8 +9,7 @@ from datetime import date
 from typing import Any
 
 from frazil.declaration import Pipeline, Tableflow
-from frazil.rollout.desired import Workers
-from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
+from frazil.rollout.desired import INGEST, MAINTAIN, Workers, job_name
 from frazil.rollout.run_proof import proof_prefix
 from infra.alarms import AlarmTopic
 from infra.buckets import WRITE_ONCE, BucketSettings, artifact_bucket, log_bucket, table_bucket

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from frazil.declaration import digest
 from frazil.release.manifest import Release
-from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
+from frazil.rollout.desired import INGEST, MAINTAIN, job_name
 from infra.alarms import ScheduleAlarm
 from infra.iam_role import ExecutionRole
 from infra.tf import (

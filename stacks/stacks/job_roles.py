@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
+from frazil.rollout.desired import INGEST, MAINTAIN, job_name
 from frazil.rollout.run_proof import proof_prefix
 from infra.iam_role import ExecutionRole
 from infra.tf import Construct

@@ -10,8 +10,7 @@ from typing import Any
 from frazil.declaration import Pipeline, canonical, digest
 from frazil.declaration.documents.document import document
 from frazil.release.manifest import Release, Role
-from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
-from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
+from frazil.rollout.desired import INGEST, MAINTAIN, Desired, Mode, desired_document, desired_key, job_name
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
 from infra.alarms import GroupAlarms, PipelineAlarms, Watched
 from infra.schedules import EXECUTION_ID, START_JOB_RUN, Schedule

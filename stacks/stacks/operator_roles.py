@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from frazil.declaration import Pipeline, digest
-from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
+from frazil.rollout.desired import INGEST, MAINTAIN, job_name
 from infra.iam_role import ExecutionRole
 from infra.table_grants import READS, TableGrants
 from infra.tf import (

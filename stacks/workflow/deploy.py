@@ -23,7 +23,7 @@ from frazil.declaration import parse
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
-from frazil.rollout.group_jobs import INGEST, job_name
+from frazil.rollout.desired import INGEST, job_name
 from policies.resource_changes import Verb
 from policies.review.markdown.page import markdown
 from policies.review.plan.compared_plans import SHOWN, is_empty

@@ -16,7 +16,7 @@ from frazil.declaration import Pipeline, Table, Topic
 from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.exit_codes import Exit
 from frazil.release.manifest import Architecture
-from frazil.rollout.group_jobs import INGEST, MAINTAIN
+from frazil.rollout.desired import INGEST, MAINTAIN
 from policies.resources import TYPE, Resource
 from policies.review.cost import Estimate, confluent_services, estimate_of, storage
 from policies.review.job_runs import Run

@@ -17,7 +17,7 @@ from pyiceberg.exceptions import NoSuchTableError
 
 from frazil.clients.object_store import ObjectStore
 from frazil.declaration import Pipeline
-from frazil.rollout.group_jobs import INGEST
+from frazil.rollout.desired import INGEST
 from frazil.rollout.state import stored_state
 from tests.demo.producing import Place
 from tests.demo.project import DEV

@@ -9,12 +9,7 @@ from frazil.declaration.documents.document import document
 from frazil.errors import InvalidInput
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, desired_document, desired_key, parse_desired
-from frazil.rollout.group_jobs import (
-    deployed_pipelines,
-    ingest_jobs,
-    job_of,
-    without_moved,
-)
+from frazil.rollout.group_jobs import deployed_pipelines, ingest_jobs, job_of, without_moved
 from tests.support.fake_store import FakeStore
 from tests.support.rollout_world import desired
 

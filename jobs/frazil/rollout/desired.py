@@ -185,6 +185,14 @@ def _chosen(value: Any) -> dict[str, Any]:
     return chosen
 
 
+INGEST, MAINTAIN = "ingest", "maintain"
+
+
+def job_name(kind: str, group: str | None) -> str:
+    """Return the name of a group's job; `kind` is `INGEST` or `MAINTAIN`."""
+    return f"{kind}-{group}" if group else kind
+
+
 def desired_key(job: str) -> str:
     """Return the key of a job's desired state in the artifact bucket."""
     return f"desired/{job}.json"

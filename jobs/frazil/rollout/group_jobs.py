@@ -9,31 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from frazil.clients.object_store import ObjectStore
 from frazil.errors import InvalidInput
 from frazil.rollout.desired import Desired, desired_key, parse_desired
-from frazil.rollout.state import Store, stored_state
+from frazil.rollout.state import stored_state
 from frazil.rollout.stopped_pipelines import pipeline_names
 
-INGEST, MAINTAIN = "ingest", "maintain"
 
-
-def job_name(kind: str, group: str | None) -> str:
-    """Return the name of a group's job; `kind` is `INGEST` or `MAINTAIN`."""
-    return f"{kind}-{group}" if group else kind
-
-
-def ingest_jobs(store: Store) -> tuple[str, ...]:
+def ingest_jobs(store: ObjectStore) -> tuple[str, ...]:
     """Return the names of the deployed ingest jobs, sorted: one for each desired state."""
     before, after = desired_key("*").split("*")
     return tuple(sorted(key.removeprefix(before).removesuffix(after) for key in store.keys(before)))
 
 
-def deployed_pipelines(store: Store) -> dict[str, tuple[str, ...]]:
+def deployed_pipelines(store: ObjectStore) -> dict[str, tuple[str, ...]]:
     """Return the pipelines of each deployed ingest job. Raises `InvalidInput` if one cannot be read."""
     return {job: _pipelines_of(store, job) for job in ingest_jobs(store)}
 
 
-def job_of(store: Store, pipelines: Sequence[str]) -> str:
+def job_of(store: ObjectStore, pipelines: Sequence[str]) -> str:
     """Return the ingest job that has the pipelines, as it is deployed.
 
     Raises `InvalidInput` if no job has one of them, and if they are of several jobs.
@@ -66,7 +60,7 @@ def job_of(store: Store, pipelines: Sequence[str]) -> str:
     return next(iter(found))
 
 
-def without_moved(proven: Desired, desired: Desired, store: Store) -> Desired:
+def without_moved(proven: Desired, desired: Desired, store: ObjectStore) -> Desired:
     """Return the generation to which a job returns, without the pipelines that another job lands since.
 
     Otherwise both jobs would land them, and fence each other without end. If the other job has returned to a generation without
@@ -82,7 +76,7 @@ def without_moved(proven: Desired, desired: Desired, store: Store) -> Desired:
     return replace(proven, stopped=stopped, is_stopped=proven.is_stopped or is_empty)
 
 
-def _landed(store: Store, job: str) -> tuple[str, ...]:
+def _landed(store: ObjectStore, job: str) -> tuple[str, ...]:
     """Return the pipelines that a job should land: those of the proven generation, if it has given up the deployed one."""
     try:
         held = store.read(desired_key(job))
@@ -95,7 +89,7 @@ def _landed(store: Store, job: str) -> tuple[str, ...]:
         return ()
 
 
-def _pipelines_of(store: Store, job: str) -> tuple[str, ...]:
+def _pipelines_of(store: ObjectStore, job: str) -> tuple[str, ...]:
     """Return the pipelines of a deployed job. Raises `InvalidInput` if its desired state or document cannot be read."""
     held = store.read(desired_key(job))
     return pipeline_names(parse_desired(held.data), store) if held is not None else ()

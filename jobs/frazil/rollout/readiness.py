@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 
+from frazil.clients.object_store import ObjectStore
 from frazil.errors import InvalidInput
 from frazil.release.manifest import Release, parse_manifest
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.run_proof import Reached, RunProof, parse_proof, proof_prefix
-from frazil.rollout.state import Store
 from frazil.rollout.stopped_pipelines import pipeline_names
 
 
-def stored_proofs(store: Store, job: str, run_prefix: str = "") -> Iterator[RunProof]:
+def stored_proofs(store: ObjectStore, job: str, run_prefix: str = "") -> Iterator[RunProof]:
     """Yield the proofs of the runs whose names begin so, the last name first: names of one generation are in order of time.
 
     A proof that cannot be read is omitted: it shows nothing, and a release that writes such proofs must not keep itself.
@@ -58,7 +58,7 @@ class Readiness(StrEnum):
 class ProofReadiness:
     """Check the proofs of a generation's runs. It reads the artifact bucket only."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ObjectStore) -> None:
         self._store = store
 
     def of(self, desired: Desired) -> Readiness:
@@ -101,7 +101,7 @@ def _readiness(others: set[Reached], *, has_commit: bool) -> Readiness:
     return Readiness.COMMITTED if has_commit else Readiness.CAUGHT_UP
 
 
-def stored_release(store: Store, desired: Desired) -> Release:
+def stored_release(store: ObjectStore, desired: Desired) -> Release:
     """Read the manifest of a generation's release. Raises `InvalidInput` if it does not exist."""
     held = store.read(desired.release)
     if held is None:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from frazil.clients.emr import Emr, NotAllowed, Run
+from frazil.clients.object_store import ObjectStore
 from frazil.errors import InvalidInput, LockHeld, RolloutFailed
 from frazil.release.manifest import Release
 from frazil.release.signature import signature_key, verify
@@ -20,7 +21,7 @@ from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.group_jobs import without_moved
 from frazil.rollout.job_run_request import TAG_JOB, names_of_runs, run_settings
 from frazil.rollout.readiness import ProofReadiness, Readiness, stored_release
-from frazil.rollout.state import Lease, RolloutState, Store, keep_documents, stored_state
+from frazil.rollout.state import Lease, RolloutState, keep_documents, stored_state
 from frazil.rollout.steps import (
     Cancel,
     Forget,
@@ -120,7 +121,7 @@ class Reconciler:
     `trusted` are the public keys of which one must have signed a release before a run of it starts.
     """
 
-    store: Store
+    store: ObjectStore
     bucket: str
     emr: Emr
     readiness: ProofReadiness

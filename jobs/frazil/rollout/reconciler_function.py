@@ -22,7 +22,6 @@ from frazil.rollout.desired import Desired
 from frazil.rollout.function_settings import EXECUTION, Settings
 from frazil.rollout.readiness import ProofReadiness, stored_proofs
 from frazil.rollout.reconcile import Passed, Reconciler
-from frazil.rollout.state import Store
 from frazil.rollout.steps import Forget, Step
 from frazil.rollout.stopped_pipelines import pipeline_names
 
@@ -30,7 +29,7 @@ MOST_PROOFS = 100
 """The most proofs that are read: more runs than begin within the longest time that a deployment declares."""
 
 
-def silent_pipelines(desired: Desired, store: Store, *, now_ms: int, seconds: int) -> tuple[str, ...]:
+def silent_pipelines(desired: Desired, store: ObjectStore, *, now_ms: int, seconds: int) -> tuple[str, ...]:
     """Return the pipelines of a generation that have reported nothing for so long. None is silent before that time is over."""
     began = now_ms - seconds * 1000
     proofs = []

@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from frazil.clients.emr import Run, RunState
+from frazil.clients.object_store import ObjectStore
 from frazil.errors import RolloutFailed
 from frazil.rollout.desired import desired_key, parse_desired
 from frazil.rollout.group_jobs import ingest_jobs
 from frazil.rollout.reconcile import Reconciler, runs_on
-from frazil.rollout.state import Lease, Store, kept_key, state_key, stored_state
+from frazil.rollout.state import Lease, kept_key, state_key, stored_state
 
 _AT_REST = (None, "CREATED", "STOPPED")
 
 
-def need_of(store: Store, application: str) -> str:
+def need_of(store: ObjectStore, application: str) -> str:
     """Return why a job still needs an application; empty if no job does.
 
     A job needs it while its runs start there, and until a generation on another application has proven itself: before
@@ -66,7 +67,7 @@ _KEPT = kept_key("").split("/")[1]
 """The folder of documents' copies is next to those of jobs."""
 
 
-def removed_jobs(store: Store) -> tuple[str, ...]:
+def removed_jobs(store: ObjectStore) -> tuple[str, ...]:
     """Return the jobs whose runs have written proofs, and that have no desired state any longer."""
     below = state_key("").partition("/")[0]
     return tuple(job for job in store.folders(f"{below}/") if job not in (*ingest_jobs(store), _KEPT))

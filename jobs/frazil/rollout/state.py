@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
+from frazil.clients.object_store import ObjectStore
 from frazil.declaration.checks.constraints import at_least
 from frazil.declaration.checks.validation import validate
 from frazil.declaration.documents.from_json import VERSION, from_json, members
@@ -25,7 +25,7 @@ def kept_key(key: str) -> str:
     return f"reconcile/kept/{key.rpartition('/')[2]}"
 
 
-def keep_documents(desired: Desired, store: Store) -> None:
+def keep_documents(desired: Desired, store: ObjectStore) -> None:
     """Copy each of the generation's documents, or restore it from its copy. Idempotent.
 
     Raises `InvalidInput` if neither a document nor its copy exists.
@@ -102,46 +102,12 @@ class RolloutState:
         return replace(self, applications=tuple(a for a in self.applications if a != application))
 
 
-class Stored(Protocol):
-    """An object of the store, as read; `version` names exactly this content."""
-
-    @property
-    def data(self) -> bytes: ...  # noqa: D102 - its bytes
-
-    @property
-    def version(self) -> str: ...  # noqa: D102
-
-
-class Store(Protocol):
-    """The operations on the artifact bucket that the reconciler needs."""
-
-    def read(self, key: str) -> Stored | None:
-        """Return an object; None if it does not exist."""
-        ...
-
-    def keys(self, prefix: str) -> tuple[str, ...]:
-        """Return the keys with this prefix, sorted."""
-        ...
-
-    def folders(self, prefix: str) -> tuple[str, ...]:
-        """Return the names of the folders directly below a prefix."""
-        ...
-
-    def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:
-        """Replace `version` of an object and return the new version; None if the object has a newer one."""
-        ...
-
-    def put_once(self, key: str, source: Path | bytes) -> bool:
-        """Write an object that is never overwritten. Return whether this call wrote it."""
-        ...
-
-
 def state_key(job: str) -> str:
     """Return the key of a job's state in the artifact bucket."""
     return f"reconcile/{job}.json"
 
 
-def stored_state(store: Store, job: str) -> RolloutState:
+def stored_state(store: ObjectStore, job: str) -> RolloutState:
     """Read the state of a job without taking the lease."""
     return _read(store, job)[0]
 
@@ -149,7 +115,7 @@ def stored_state(store: Store, job: str) -> RolloutState:
 class Lease:
     """The lease of one reconciler on a job. `holder` is a name that no other reconciler has."""
 
-    def __init__(self, store: Store, job: str, *, holder: str, clock: Callable[[], float]) -> None:
+    def __init__(self, store: ObjectStore, job: str, *, holder: str, clock: Callable[[], float]) -> None:
         self._store, self._job, self._holder, self._clock = store, job, holder, clock
         self._state, self._version = RolloutState(), ""
 
@@ -202,7 +168,7 @@ class Lease:
         return LockHeld(what, where=f"job {self._job}", do=do)
 
 
-def _read(store: Store, job: str) -> tuple[RolloutState, str | None]:
+def _read(store: ObjectStore, job: str) -> tuple[RolloutState, str | None]:
     held = store.read(state_key(job))
     if held is None:
         return RolloutState(), None

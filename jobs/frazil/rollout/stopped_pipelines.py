@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated
 
+from frazil.clients.object_store import ObjectStore
 from frazil.declaration import parse
 from frazil.declaration.checks.validation import validate
 from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import canonical, to_json
 from frazil.errors import InvalidInput, ObjectDiffers
 from frazil.rollout.desired import Desired
-from frazil.rollout.state import Store, kept_key, stored_state
+from frazil.rollout.state import kept_key, stored_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ def stops_key(job: str) -> str:
     return f"reconcile/{job}.stops.json"
 
 
-def with_stops(desired: Desired, store: Store) -> Desired:
+def with_stops(desired: Desired, store: ObjectStore) -> Desired:
     """Return the desired state without the stopped pipelines. Stopped pipelines that are no longer declared are ignored."""
     if desired.is_stopped:
         return replace(desired, stopped=())  # by its declaration, which names no pipelines
@@ -47,7 +48,7 @@ def with_stops(desired: Desired, store: Store) -> Desired:
     return replace(desired, stopped=stopped, is_stopped=len(stopped) == len(names))
 
 
-def pipeline_names(desired: Desired, store: Store) -> tuple[str, ...]:
+def pipeline_names(desired: Desired, store: ObjectStore) -> tuple[str, ...]:
     """Return the pipelines of a generation. Raises `InvalidInput` if neither its document nor a copy exists."""
     held = store.read(desired.document) or store.read(kept_key(desired.document))
     if held is None:
@@ -63,7 +64,7 @@ def _names_in(document: bytes) -> tuple[str, ...]:
     return tuple(pipeline.name for pipeline in parse(document))
 
 
-def change_stop(store: Store, desired: Desired, *pipelines: str, is_stopped: bool) -> bool:
+def change_stop(store: ObjectStore, desired: Desired, *pipelines: str, is_stopped: bool) -> bool:
     """Stop or start pipelines. Return whether that changed anything. If one cannot be changed, none is.
 
     After a rollback, the job has the pipelines of the proven generation, too. Raises `InvalidInput` for a pipeline that the job
@@ -88,7 +89,7 @@ def change_stop(store: Store, desired: Desired, *pipelines: str, is_stopped: boo
     return True
 
 
-def _read(store: Store, job: str) -> tuple[Stops, str | None]:
+def _read(store: ObjectStore, job: str) -> tuple[Stops, str | None]:
     held = store.read(stops_key(job))
     if held is None:
         return Stops(), None

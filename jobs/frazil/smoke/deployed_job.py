@@ -13,12 +13,11 @@ from frazil.clients.object_store import ObjectStore
 from frazil.declaration import Environment, Pipeline, parse, parse_environment
 from frazil.errors import InvalidInput
 from frazil.release.manifest import Release
-from frazil.rollout.desired import Desired, desired_key, parse_desired
-from frazil.rollout.group_jobs import INGEST, MAINTAIN
+from frazil.rollout.desired import INGEST, MAINTAIN, Desired, desired_key, parse_desired
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, names_of_runs
 from frazil.rollout.readiness import stored_proofs, stored_release
 from frazil.rollout.run_proof import Reached, RunProof
-from frazil.rollout.state import RolloutState, Store, stored_state
+from frazil.rollout.state import RolloutState, stored_state
 from frazil.rollout.stopped_pipelines import with_stops
 
 GOOD = (RunState.RUNNING, RunState.SUCCESS)
@@ -53,7 +52,7 @@ class Services:
 
     environment: Environment
     names: Names
-    store: Store
+    store: ObjectStore
     bucket: Callable[[str], ObjectStore]
     emr: Emr
     resources: DeployedResources

@@ -28,7 +28,8 @@ from frazil.errors import InvalidInput
 from frazil.release.installed import Source, is_checkout, source_at
 from frazil.release.manifest import MANIFEST, Architecture
 from frazil.release.upload import built_release, upload_release
-from frazil.rollout.group_jobs import INGEST, deployed_pipelines, job_name
+from frazil.rollout.desired import INGEST, job_name
+from frazil.rollout.group_jobs import deployed_pipelines
 from frazil.smoke.probe import exit_of_results
 
 LAST = "ingestion"

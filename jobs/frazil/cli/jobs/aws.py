@@ -33,7 +33,8 @@ def declared_artifact_store(declared: Mapping[str, Any]) -> ObjectStore:
 
 def jobs_of(store: ObjectStore, job: str | None) -> tuple[str, ...]:
     """Return the job that is named, or all deployed ingest jobs; `ingest` if none is deployed yet."""
-    from frazil.rollout.group_jobs import INGEST, ingest_jobs
+    from frazil.rollout.desired import INGEST
+    from frazil.rollout.group_jobs import ingest_jobs
 
     return (job,) if job else ingest_jobs(store) or (INGEST,)
 
