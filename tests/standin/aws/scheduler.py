@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from frazil.clients.aws_session import aws_session
-from frazil.errors import EmrUnavailable, InvalidInput, LocalPartFailed
+from frazil.errors import InvalidInput, LocalPartFailed
 from tests.standin.aws.endpoint import DUMMY
 
-START_JOB_RUN = ":aws-sdk:emrserverless:startJobRun"
 _EXECUTION_ID = "<aws.scheduler.execution-id>"
 
 
@@ -33,37 +32,19 @@ class ScheduledRun:
 def run_schedule(endpoint: str, schedule: str, *, region: str, execution: str) -> ScheduledRun:
     """Run a schedule, `GROUP/NAME` or a name that one group has. A repeated execution starts no second run.
 
-    Raises `InvalidInput` if the schedule does not exist or is disabled, or if the service would refuse its target or request.
-    Raises `EmrUnavailable` if EMR Serverless refuses, and `LocalPartFailed` if a function fails.
+    Raises `InvalidInput` if the service would refuse its request, and `LocalPartFailed` if a function fails.
     """
-    from botocore.exceptions import ClientError
-
     scheduler, emr = (_client(service, endpoint, region) for service in ("scheduler", "emr-serverless"))
-    group, name = _found(scheduler, schedule)
-    schedule_found = scheduler.get_schedule(GroupName=group, Name=name)
-    where = f"schedule {group}/{name}"
-    if schedule_found["State"] != "ENABLED":
-        raise InvalidInput("the schedule is disabled", where=where, do="Enable it, as its stack declares it")
-    target = schedule_found["Target"]
+    pages = scheduler.get_paginator("list_schedules").paginate()
+    listed = [(one["GroupName"], one["Name"]) for page in pages for one in page["Schedules"]]
+    [(group, name)] = [one for one in listed if schedule in (one[1], "/".join(one))]
+    target = scheduler.get_schedule(GroupName=group, Name=name)["Target"]
+    told = target["Input"].replace(_EXECUTION_ID, execution)
     if ":lambda:" in target["Arn"]:
         called = ScheduledRun(schedule=f"{group}/{name}", execution=execution, function=target["Arn"].split(":")[6])
-        event = target["Input"].replace(_EXECUTION_ID, execution)
-        return replace(called, answer=_called(_client("lambda", endpoint, region), target["Arn"], event))
-    if not target["Arn"].endswith(START_JOB_RUN):
-        raise InvalidInput(
-            f"its target is {target['Arn']}",
-            where=where,
-            do="Only functions and emrserverless:startJobRun can be run here",
-        )
+        return replace(called, answer=_called(_client("lambda", endpoint, region), target["Arn"], told))
     shape = emr.meta.service_model.operation_model("StartJobRun").input_shape
-    request = _lowered(shape, json.loads(target["Input"].replace(_EXECUTION_ID, execution)), where)
-    try:
-        started = emr.start_job_run(**request)
-    except ClientError as error:
-        said = error.response.get("Error", {})
-        raise EmrUnavailable(
-            f"EMR Serverless refused ({said.get('Code')}): {str(said.get('Message'))[:300]}", where=where
-        ) from None
+    started = emr.start_job_run(**_lowered(shape, json.loads(told), f"schedule {group}/{name}"))
     return ScheduledRun(
         schedule=f"{group}/{name}", execution=execution, application=started["applicationId"], run=started["jobRunId"]
     )
@@ -77,17 +58,6 @@ def _called(client: Any, function: str, event: str) -> Mapping[str, Any]:
         what = f"the function failed: {said.get('errorType')}: {said.get('errorMessage')}"
         raise LocalPartFailed(what[:500], where=function, do="Read its log in .frazil/aws/functions")
     return said
-
-
-def _found(scheduler: Any, schedule: str) -> tuple[str, str]:
-    pages = scheduler.get_paginator("list_schedules").paginate()
-    there = [(one["GroupName"], one["Name"]) for page in pages for one in page["Schedules"]]
-    found = [one for one in there if schedule in (one[1], "/".join(one))]
-    if len(found) == 1:
-        return found[0]
-    what = "there is no such schedule" if not found else "several groups have one of that name"
-    known = ", ".join(sorted("/".join(one) for one in found or there)) or "none"
-    raise InvalidInput(what, where=f"schedule {schedule}", do=f"Name one of: {known}")
 
 
 def _lowered(shape: Any, value: Any, where: str) -> Any:
