@@ -201,24 +201,6 @@ def test_the_command_runs_and_checks_a_declaration_outside_of_a_checkout(install
 
 
 @pytest.mark.long
-def test_a_run_without_jars_names_variables_and_commands(installed: Installed, tmp_path: Path) -> None:
-    environment = {
-        "version": 1,
-        "name": "mine",
-        "kafka": {"bootstrap": "127.0.0.1:9"},
-        "catalog": {"type": "local", "path": f"{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/lake"},
-    }
-    (installed.folder / "mine.json").write_text(json.dumps(environment))
-    ended = installed.frazil(
-        *("run", "orders", "--once", "--pipelines", "mine.py", "--env", "mine.json"), FRAZIL_JARS=str(tmp_path / "none")
-    )
-    assert ended.returncode == 3
-    assert f"error: FRAZIL_JARS={tmp_path}/none: 10 of 10 jars are not in the folder" in ended.stderr
-    assert "frazil local jars --out" in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-@pytest.mark.long
 def test_a_new_environment_follows_the_quickstart(own_wheel: Path, root: Path, tmp_path: Path) -> None:
     """It installs about 1.2 GB, the packages of `cli` and `local`, and fetches all jars into an empty cache."""
     venv.create(tmp_path / "venv", with_pip=True)

@@ -1,36 +1,24 @@
-"""A release of the real packages and jars, alone: imported by a clean interpreter, by an executor, and run as a job."""
+"""A release of the real packages and jars, alone: imported by a clean interpreter, and by an executor.
+
+`tests/rollout/test_local_cloud.py` runs one as a job.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
 import tarfile
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from frazil.cli.release import built
-from frazil.clients.object_store import ObjectStore
-from frazil.clients.secrets import Secrets
-from frazil.declaration import canonical, environment_document
-from frazil.declaration.documents.document import document
 from frazil.errors import ReleaseIncomplete
-from frazil.local.services import LocalServices
-from frazil.local.toolchain.class_path import LOCAL_FILES
 from frazil.release.emr_labels import NEWEST
-from frazil.release.manifest import Architecture, Release, Role, manifest
-from frazil.release.upload import document_key
-from frazil.rollout.readiness import ProofReadiness, Readiness
-from frazil.rollout.run_proof import Reached, parse_proof, proof_prefix
-from tests.standin.aws.launch import BUCKET, glue_environment, with_aws
-from tests.support.rollout_world import desired
-from tests.support.shop import SETTINGS, Shop
+from frazil.release.manifest import Architecture, Release, Role
 from tests.support.spark_home import job_environment, plain_python, spark_home
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
@@ -127,56 +115,6 @@ def test_an_executor_imports_the_package_and_its_native_packages(
     assert f"frazil-{version}.zip" in package
     assert "environment/pyarrow" in arrow
     assert str(unpacked) not in arrow, "it is the executor's own copy, not the driver's"
-
-
-@pytest.fixture
-def glue_world(local_world: LocalServices) -> LocalServices:
-    return with_aws(local_world)
-
-
-@pytest.mark.e2e
-@pytest.mark.spark
-def test_the_released_job_lands_and_its_generation_is_proven(
-    folder: Path, release: Release, unpacked: Path, home: Path, glue_world: LocalServices, shop: Shop, tmp_path: Path
-) -> None:
-    shop.produce(shop.orders(50, shop.register()))
-    place = replace(glue_environment(glue_world), artifact_bucket=BUCKET)
-    store = ObjectStore.of(place, Secrets(os.environ), BUCKET)
-    store.put_once(release.key, manifest(release))
-    documents = [canonical(document([shop.pipeline])), canonical(environment_document(place))]
-    keys = [document_key(data) for data in documents]
-    for key, data in zip(keys, documents, strict=True):
-        store.put_once(key, data)
-    for key, data in zip(keys, documents, strict=True):
-        (tmp_path / key.rpartition("/")[2]).write_bytes(data)
-    wanted = desired(1, release=release.key, document=keys[0], environment=keys[1])
-    readiness = ProofReadiness(store)
-    assert readiness.of(wanted) is Readiness.NOTHING_YET
-
-    def at(role: Role) -> str:
-        return str(folder / "release" / release.the(role).name)
-
-    settings = {
-        **{key: value for key, value in SETTINGS.items() if key not in LOCAL_FILES},  # no jar of a release
-        "spark.submit.pyFiles": at(Role.PACKAGE),
-        "spark.jars": ",".join(str(folder / "release" / jar.name) for jar in release.jars),
-    }
-    confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-    names = [key.rpartition("/")[2] for key in keys]
-    arguments = ["--document", names[0], "--environment", names[1], "--once", "--run", wanted.run_prefix]
-    command = [str(home / "bin" / "spark-submit"), "--master", "local[2]", *confs, at(Role.INGEST), *arguments]
-    ended = ran(command, tmp_path, job_environment(home, unpacked))
-    # spark-submit writes all that Python writes to its own stdout
-    lines: list[Any] = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith('{"')]
-    assert ended.returncode == 0, ended.stderr[-4000:]
-    landed = [line for line in lines if line.get("event") == "batch_committed"]
-    assert sum(line["written"] for line in landed) == 50
-    assert all(line["run"].startswith(wanted.run_prefix) for line in landed)
-    assert readiness.of(wanted) is Readiness.COMMITTED
-    (key,) = store.keys(f"{proof_prefix(wanted.job)}{wanted.run_prefix}")
-    held = store.read(key)
-    assert held is not None
-    assert parse_proof(held.data).pipelines == {shop.pipeline.name: Reached.COMMITTED}
 
 
 @pytest.fixture(scope="module")

@@ -198,25 +198,6 @@ def test_a_role_that_is_known_only_later_is_told_unless_it_is_evident() -> None:
     assert "now allows s3:DeleteObject" in only(later, synthesised=evident)[1]
 
 
-# ── Changes of a deployment ─────────────────────────────────────────────────────────────────────
-def test_a_new_role_with_policies_of_its_own_is_no_danger() -> None:
-    name = f"{MAINTAIN}-payments"
-    values = allows(f"{name}-1", "s3:DeleteObject", on="sea.db/boats")
-    del values["arn"]
-    made = (
-        change("aws_iam_role.payments", "create", None, role(name), unknown={"arn": True, "managed_policy_arns": True}),
-        change("aws_iam_policy.payments-1", "create", None, values, unknown={"arn": True}),
-        change(f"{ATTACHED}.more", "create", None, {"role": name}, unknown={"policy_arn": True}),
-    )
-    evident = declared(policy_arn="aws_iam_policy.payments-1.arn")
-    assert dangers(*made, synthesised=evident) == []
-
-
-def test_a_role_that_loses_a_policy_is_no_danger() -> None:
-    [*others, last] = DEPLOYED
-    assert reviewed(plan(*others, change(last["address"], "delete", attached(MAINTAIN, f"{MAINTAIN}-1")))).dangers == ()
-
-
 def test_roles_of_two_stacks_with_the_same_addresses_are_compared_apart() -> None:
     """The stacks of two groups have the same addresses, and one role may not be taken for the other."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from policies.rules.new_permissions import policy_widened
 from tests.policies.review.planning import change, plan
 from tests.policies.reviewing import TODAY, stack
 
-GOLDEN = Path(__file__).parents[2] / "stacks" / "golden"
 CLUSTER, REGISTRY = "confluent_kafka_cluster.cluster", "data.confluent_schema_registry_cluster.registry"
 READER, MANAGER = (f"User:${{confluent_service_account.{name}.id}}" for name in ("reader", "manager"))
 ON_KAFKA = f"${{{CLUSTER}.rbac_crn}}/kafka=${{{CLUSTER}.id}}"
@@ -156,30 +154,6 @@ def test_a_new_manager_administers_a_cluster_of_others_only_if_that_is_declared(
     changes = plan(planned(values), NEW_MANAGER)
     assert widened(made, changes, PIPELINES, access=DeclaredAccess(administers=True)) == []
     assert len(widened(made, changes, PIPELINES)) == 1
-
-
-def first(golden: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A golden and the plan of its first deployment, which knows no value of what it creates."""
-    made = json.loads((GOLDEN / f"{golden}-confluent.json").read_text())
-    changes = []
-    for kind, named in made["resource"].items():
-        for name, values in named.items():
-            known = {key: value for key, value in values.items() if "${" not in json.dumps(value)}
-            later = dict.fromkeys(values.keys() - known.keys(), True)
-            changes.append(change(f"{kind}.{name}", "create", None, known, unknown=later))
-    return made, plan(*changes)
-
-
-@pytest.mark.parametrize("golden", ["dev", "staging", "prod", "local", "flowing", "governed"])
-def test_a_first_deployment_needs_nothing_else(golden: str) -> None:
-    made, changes = first(golden)
-    topics = [each["topic_name"] for each in made["resource"]["confluent_kafka_topic"].values()]
-    topics += ["flights", "planes"]
-    pipelines = [{"name": each, "topic": {"name": each}, "table": {"identifier": f"n.{each}"}} for each in topics]
-    kinds = [each["type"] for each in changes["resource_changes"]]
-    assert kinds.count("confluent_role_binding") >= 6
-    assert widened({**made, "provider": {}, "terraform": {}}, changes, {"version": 2, "pipelines": pipelines}) == []
-    assert widened(changes, {"version": 2, "pipelines": pipelines}), "without the stack, a plan does not say what it is"
 
 
 # ── Everything else ─────────────────────────────────────────────────────────────────────────────
