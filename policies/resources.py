@@ -77,12 +77,16 @@ NAMED_BY: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """`rule` is the rule's name, `resource` the address in Terraform, `what` the problem, `do` the remedy."""
+    """`rule` is the rule's name, `resource` the address in Terraform, `what` the problem, `do` the remedy.
+
+    As a danger of a review, `resource` may be a pipeline or a stack, and `touches` lists the data.
+    """
 
     rule: str
     resource: str
     what: str
     do: str
+    touches: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """The finding on one line."""

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from policies.resource_changes import Change, Place
-from policies.resources import Document, policy
-from policies.review.danger import Danger
+from policies.resources import Document, Finding, policy
 
 ROLE, ATTACHMENT, MANAGED = "aws_iam_role", "aws_iam_role_policy_attachment", "aws_iam_policy"
 _NUMBERED = re.compile(r"-\d+$")
@@ -56,7 +55,7 @@ class AttachedPolicies:
         self.policies: list[HeldPolicy] = [*self._managed.values()]
         self.attachments: list[tuple[Place, str]] = []
         """The changed attachments of each role."""
-        self.unclear: list[tuple[Place, str]] = []
+        self.unclear: list[tuple[str, str]] = []
         """The changed attachments of which a part is not evident, and what it is."""
         for each in resources:
             if each.type == ATTACHMENT:
@@ -83,9 +82,9 @@ class AttachedPolicies:
             return
         self.attachments += [(each.place, role) for role in dict.fromkeys((old, new)) if role]
         if each.unknown.get("policy_arn") and not known:
-            self.unclear.append((each.place, f"it gets a policy that is {_LATER}"))
+            self.unclear.append((each.address, f"it gets a policy that is {_LATER}"))
         elif each.after and not new:
-            self.unclear.append((each.place, f"it gives its policy to a role that is {_LATER}"))
+            self.unclear.append((each.address, f"it gives its policy to a role that is {_LATER}"))
 
     def _role_after(self, each: Change) -> str:
         found = _ROLE_NAME.fullmatch(str(each.expressions.get("role")))
@@ -99,24 +98,23 @@ class AttachedPolicies:
         return self._managed.get((each.place[0], found[1])) if found and each.is_later("policy_arn") else None
 
 
-def attachment_dangers(resources: Iterable[Change], attached: AttachedPolicies) -> Iterator[Danger]:
+def attachment_dangers(resources: Iterable[Change], attached: AttachedPolicies) -> Iterator[Finding]:
     """Yield the permissions that cannot be reviewed: no plan has the policy, it is not evident, or Frazil does not compare it."""
-    for (stack, address), what in attached.unclear:
+    for address, what in attached.unclear:
         do = "Refer to the role and the policy that this stack declares, or apply what it depends on first"
-        yield Danger(rule="policy_widened", where=address, what=what, do=do, stack=stack)
+        yield Finding("policy_widened", address, what, do)
     for each in resources:
         if not each.is_changed:
             continue
-        stack, address = each.place
         if (each.type in _FOREIGN and each.after) or (each.type == ROLE and any(map(each.gains, _FOREIGN_ARGUMENTS))):
             what = "it gives permissions in a way that no stack of Frazil does, so they are not compared"
-            do = "Give permissions to roles, by a policy and an attachment"
-            yield Danger(rule="policy_widened", where=address, what=what, do=do, stack=stack)
+            yield Finding(
+                "policy_widened", each.address, what, "Give permissions to roles, by a policy and an attachment"
+            )
         arn = each.after.get("policy_arn") if each.type == ATTACHMENT else None
         if arn and not attached.has(str(arn)):
             what = f"it gets the policy {arn}, whose text is not in this plan, so its permissions cannot be reviewed"
-            do = "Declare the policy here, as a document"
-            yield Danger(rule="policy_widened", where=address, what=what, do=do, stack=stack)
+            yield Finding("policy_widened", each.address, what, "Declare the policy here, as a document")
 
 
 def _held(each: Change) -> HeldPolicy:

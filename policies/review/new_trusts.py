@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from policies.resource_changes import Change
 from policies.resource_values import DeclaredAccess
-from policies.resources import Document, many, policy, statements
-from policies.review.danger import Danger
+from policies.resources import Document, Finding, many, policy, statements
 
 _INTEGRATION = r"\$\{(confluent_provider_integration\.[A-Za-z0-9_-]+)\.aws\[0\]\."
 _CONFLUENT, _CONFLUENTS_ID = re.compile(_INTEGRATION + r"iam_role_arn\}"), re.compile(_INTEGRATION + r"external_id\}")
@@ -16,7 +15,7 @@ _SUBJECT = "token.actions.githubusercontent.com:sub"
 _DO = "Declare the principal in the deployment, with its external id if it is of another company"
 
 
-def trust_dangers(resources: Iterable[Change], access: DeclaredAccess) -> Iterator[Danger]:
+def trust_dangers(resources: Iterable[Change], access: DeclaredAccess) -> Iterator[Finding]:
     """Yield the principals that new roles let in and the deployment does not declare.
 
     The rules about trusts check services and everybody (`policies/rules/access.py`).
@@ -30,8 +29,7 @@ def trust_dangers(resources: Iterable[Change], access: DeclaredAccess) -> Iterat
         document = policy(each.expressions.get(argument)) or policy(each.after.get(argument))
         found = list(_let_in(document, access)) if document is not None else [_UNREAD]
         for what in dict.fromkeys(found):
-            stack, address = each.place
-            yield Danger(rule="policy_widened", where=address, what=what, do=_DO, stack=stack)
+            yield Finding("policy_widened", each.address, what, _DO)
 
 
 _UNREAD = "assume_role_policy is known only after it is applied, so its permissions cannot be reviewed"

@@ -41,7 +41,6 @@ class StatementDiff:
 class PolicyChange:
     """The change of one policy of a resource. `is_unknown`: the policy is known only after it is applied."""
 
-    stack: str
     address: str
     argument: str
     statements: tuple[StatementDiff, ...] = ()
@@ -54,7 +53,7 @@ def policy_changes(change: Change) -> Iterator[PolicyChange]:
         return  # `rights_change` compares a role's policies together
     for argument in ARGUMENTS:
         before, after = change.before.get(argument), change.after.get(argument)
-        blank = PolicyChange(stack=change.stack, address=change.address, argument=argument)
+        blank = PolicyChange(address=change.address, argument=argument)
         if change.verb in {Verb.DELETE, Verb.FORGET}:
             continue
         if change.is_unknown(argument):
@@ -74,7 +73,7 @@ def policy_changes(change: Change) -> Iterator[PolicyChange]:
 
 def rights_change(rights: RoleRights) -> PolicyChange | None:
     """Compare the permissions of a role, all of its policies together; None if they do not change."""
-    blank = PolicyChange(stack=rights.stack, address=rights.addresses[0], argument=f"all policies of {rights.role}")
+    blank = PolicyChange(address=rights.addresses[0], argument=f"all policies of {rights.role}")
     if rights.is_unknown:
         return None if rights.is_new else replace(blank, is_unknown=True)
     if is_same(rights.before, rights.after):

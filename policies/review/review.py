@@ -15,7 +15,6 @@ from policies.resources import Finding, Resource, Reviewed, embedded, read, toge
 from policies.review.acceptance import Acceptance
 from policies.review.attached_policies import AttachedPolicies, attachment_dangers
 from policies.review.cost import Estimate, estimate
-from policies.review.danger import Danger
 from policies.review.dangers import change_dangers, effect_danger, expected
 from policies.review.data_effects.columns import column_effects
 from policies.review.data_effects.declared_schemas import declared_schema_effects
@@ -24,7 +23,7 @@ from policies.review.data_effects.effects import Effect, effects
 from policies.review.new_trusts import trust_dangers
 from policies.review.plan.compared_plans import NormalForm, form_of_cleaned
 from policies.review.plan.masking import cleaned
-from policies.review.plan.plan_gaps import StackPlan, as_declared, changed_outputs, unreviewed
+from policies.review.plan.plan_gaps import StackPlan, as_declared, changed_outputs, unread, unreviewed
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
 from policies.review.role_permissions import explainable, role_rights, with_roles
@@ -56,7 +55,7 @@ class Review:
     form: NormalForm
     changes: tuple[Change, ...]
     outputs: tuple[str, ...]
-    dangers: tuple[Danger, ...]
+    dangers: tuple[Finding, ...]
     unchanged: tuple[Finding, ...]
     expected: tuple[Finding, ...]
     policies: tuple[PolicyChange, ...]
@@ -156,7 +155,7 @@ def review(
         *attachment_dangers(resources, attached),
         *trust_dangers(resources, access),
         *(effect_danger(effect) for effect in all_effects if effect.is_dangerous),
-        *(Danger.unread("document of pipelines", problem) for problem in (old_problem, new_problem) if problem),
+        *(unread("document of pipelines", problem) for problem in (old_problem, new_problem) if problem),
     ]
     changed = {change.address for change in changes}
     now, kept = estimate(old_resources, old, prices), {each.table.identifier for each in new}

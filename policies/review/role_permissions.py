@@ -57,7 +57,6 @@ class RoleRights:
     `is_new`: this plan creates the role. `is_borrowed`: it gets a policy that another role has too, or had.
     """
 
-    stack: str
     role: str
     addresses: tuple[str, ...]
     before: Document
@@ -98,7 +97,6 @@ def role_rights(attached: AttachedPolicies) -> Iterator[RoleRights]:
             continue
         is_new = role in attached.new_roles
         yield RoleRights(
-            stack=changed[0][0],
             role=role,
             addresses=tuple(dict.fromkeys(address for _, address in changed)),
             before=_gathered(each.before for each in policies if role in each.roles_before),

@@ -44,7 +44,7 @@ def test_a_finding_is_a_line_and_1(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_findings_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([*written(tmp_path, bad=BAD), "--json"], TODAY)
     [finding] = json.loads(capsys.readouterr().out)
-    assert set(finding) == {"rule", "resource", "what", "do"}
+    assert set(finding) == {"rule", "resource", "what", "do", "touches"}
 
 
 def test_what_loses_data_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,7 +77,7 @@ def reviewed(
 
 
 def permissions(found: Review) -> list[tuple[str, str, str]]:
-    return [(each.rule, each.where, each.what) for each in found.dangers if each.rule in PERMISSIONS]
+    return [(each.rule, each.resource, each.what) for each in found.dangers if each.rule in PERMISSIONS]
 
 
 @pytest.fixture(

@@ -92,10 +92,7 @@ def _number(count: int, word: str) -> str:
 def _sections(review: Review) -> Iterator[str]:
     """Yield the sections, the most important first."""
     yield from _section("⚠️ Dangers", sections.dangers(review.dangers))
-    unchanged = (
-        f"- {prose(str(one.resource))}: {prose(one.what)}. {prose(one.do)}. `{one.rule}`" for one in review.unchanged
-    )
-    yield from _section("⚠️ Guardrails, on what does not change", unchanged)
+    yield from _section("⚠️ Guardrails, on what does not change", sections.dangers(review.unchanged))
     effects = tuple(map(sections.effect, review.effects))
     table = "| pipeline | table | | what changes, and what it does |\n|---|---|---|---|" if effects else ""
     yield from _section("Effects on data", effects, intro=table)
@@ -125,7 +122,7 @@ def _folded(title: str, entries: Iterable[str]) -> Iterator[str]:
 
 def _policies(review: Review) -> tuple[list[PolicyChange], list[PolicyChange]]:
     """Return the changed policies, and those of them that follow from new tables alone."""
-    open_ = {each.where for each in review.dangers}
+    open_ = {each.resource for each in review.dangers}
     expected = {each.resource for each in review.expected if each.rule == WIDENED} - open_
     following = [each for each in review.policies if each.address in expected and not each.is_unknown]
     return [each for each in review.policies if each not in following], following

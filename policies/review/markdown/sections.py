@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from frazil.declaration.checks.change_effects import Outcome
 from policies.resource_changes import Change
+from policies.resources import Finding
 from policies.review.cost import Estimate
-from policies.review.danger import Danger
-from policies.review.data_effects.affected_data import MOST_NAMED, shortened
+from policies.review.dangers import MOST_NAMED, shortened
 from policies.review.data_effects.effects import Effect
 from policies.review.markdown.escaping import cell, code, prose
 from policies.review.policy_diff import PolicyChange, StatementDiff
@@ -26,11 +26,11 @@ _OUTCOMES = {
 }
 
 
-def dangers(found: Sequence[Danger]) -> Iterator[str]:
+def dangers(found: Sequence[Finding]) -> Iterator[str]:
     """Yield the dangers with the affected data and the remedy. Findings of one rule about one resource are one entry."""
-    groups: dict[tuple[str, str, str], list[Danger]] = {}
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
     for each in found:
-        groups.setdefault((each.rule, each.where, each.do), []).append(each)
+        groups.setdefault((each.rule, each.resource, each.do), []).append(each)
     for (rule, where, do), group in groups.items():
         whats = [prose(_sentence(each.what)) for each in group]
         if len(whats) == 1:
@@ -40,9 +40,8 @@ def dangers(found: Sequence[Danger]) -> Iterator[str]:
             lines += [f"  - {what}" for what in whats]
         touches = list(dict.fromkeys(each for danger in group for each in danger.touches))
         if touches:
-            lines.append(
-                f"  - Affects: {prose(shortened(touches, MOST_NAMED) if len(touches) > MOST_NAMED else '; '.join(touches))}."
-            )
+            listed = shortened(touches) if len(touches) > MOST_NAMED else "; ".join(touches)
+            lines.append(f"  - Affects: {prose(listed)}.")
         lines.append(f"  - **Do**: {prose(_sentence(do))}")
         yield "\n".join(lines)
 

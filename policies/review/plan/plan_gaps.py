@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.review.danger import Danger
+from policies.resources import Finding
 
 Json = Mapping[str, Any]
 
@@ -25,15 +25,20 @@ class StackPlan:
     pipelines: tuple[Json, ...] = ()
 
 
-def unreviewed(stacks: Iterable[StackPlan], plans: Mapping[str, Json]) -> list[Danger]:
+def unreviewed(stacks: Iterable[StackPlan], plans: Mapping[str, Json]) -> list[Finding]:
     """Return the stacks that have no complete plan as dangers."""
     found = []
     for each in stacks:
         plan = plans.get(each.name)
         if plan is None or not is_complete(plan):
             why = "it has no plan" if plan is None else "Terraform did not finish its plan"
-            found.append(Danger.unread(each.name, each.why_not or why))
+            found.append(unread(each.name, each.why_not or why))
     return found
+
+
+def unread(where: str, why: str) -> Finding:
+    """Return the danger that something could not be reviewed, so that it does not pass as harmless."""
+    return Finding("not_reviewed", where, f"it is not reviewed: {why}", "Fix the cause, and review again")
 
 
 def changed_outputs(plan: Json) -> list[str]:

@@ -51,7 +51,7 @@ DEPLOYED = (
 
 def dangers(*changes: dict[str, Any], synthesised: Any = None) -> list[tuple[str, str, str]]:
     found = reviewed(plan(*DEPLOYED, *changes), synthesised=synthesised).dangers
-    return [(each.rule, each.where, each.what) for each in found]
+    return [(each.rule, each.resource, each.what) for each in found]
 
 
 def only(*changes: dict[str, Any], synthesised: Any = None) -> tuple[str, str]:
@@ -85,7 +85,7 @@ def test_an_attachment_that_turns_to_another_role_or_policy_is_told() -> None:
         forced=[["role"]],
     )
     found = reviewed(plan(*others, turned))
-    assert [(each.rule, each.where) for each in found.dangers if each.rule == "policy_widened"] == [
+    assert [(each.rule, each.resource) for each in found.dangers if each.rule == "policy_widened"] == [
         ("policy_widened", last["address"])
     ]
     other = change(
@@ -138,7 +138,7 @@ def test_a_policy_inside_a_role_or_in_a_list_of_it_is_told(before: dict[str, Any
         after = {**(before or role(READER)), **gained}
         changed = change("aws_iam_role.reader", "update" if before else "create", before, after)
         [danger] = reviewed(plan(*others, changed)).dangers
-        assert (danger.rule, danger.where) == ("policy_widened", "aws_iam_role.reader")
+        assert (danger.rule, danger.resource) == ("policy_widened", "aws_iam_role.reader")
         assert "in a way that no stack of Frazil does" in danger.what
     assert dangers(change("aws_iam_role.reader", "update", before, {**(before or {}), "description": "d"})) == []
 

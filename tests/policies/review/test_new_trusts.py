@@ -34,7 +34,7 @@ def dangers(*trusts: Any, access: DeclaredAccess = ACCESS) -> list[str]:
     made = change(ROLE, "create", None, after, unknown={} if is_known else {"assume_role_policy": True})
     one = StackPlan(name="dev-ingestion", synthesised=stack(aws_iam_role__reader=declared), plan=plan(made))
     found = review("dev", [one], prices=price_table(), today=TODAY, access=access).dangers
-    assert {(each.rule, each.where) for each in found} <= {("policy_widened", ROLE)}
+    assert {(each.rule, each.resource) for each in found} <= {("policy_widened", ROLE)}
     return [each.what for each in found]
 
 

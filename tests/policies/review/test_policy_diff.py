@@ -87,7 +87,7 @@ def test_a_policy_that_cannot_be_read_is_a_danger(how: str) -> None:
     if how == "sensitive":
         one["change"]["after_sensitive"] = {"assume_role_policy": True}
     review = reviewed(plan(one))
-    assert [(danger.rule, danger.where) for danger in review.dangers] == [("policy_widened", ROLE)]
+    assert [(danger.rule, danger.resource) for danger in review.dangers] == [("policy_widened", ROLE)]
     assert review.verdict is Verdict.REFUSED
 
 
@@ -176,7 +176,7 @@ def test_rights_on_the_application_to_which_runs_move_are_expected() -> None:
 
 @pytest.mark.parametrize(("wanted", "given"), [("00f1", ("00f1", "00f2")), ("00f2", ("00f1", "00f2", "00f3"))])
 def test_rights_on_another_application_are_refused(wanted: str, given: tuple[str, ...]) -> None:
-    found = {each.where for each in reviewed(plan(*moving(wanted, *given))).dangers if each.rule == "policy_widened"}
+    found = {each.resource for each in reviewed(plan(*moving(wanted, *given))).dangers if each.rule == "policy_widened"}
     assert found == {"aws_iam_role.ingest", "aws_iam_policy.scheduler-1"}
 
 
@@ -188,7 +188,7 @@ def test_lake_formations_grants_on_a_new_database_are_expected_and_on_others_not
         return change(f"aws_lakeformation_permissions.{database}", "create", None, values)
 
     review = reviewed(plan(documents([FLIGHTS], [FLIGHTS, BOATS]), grant("sea"), grant("nyc")))
-    assert [(each.rule, each.where) for each in review.dangers] == [
+    assert [(each.rule, each.resource) for each in review.dangers] == [
         ("policy_widened", "aws_lakeformation_permissions.nyc")
     ]
     assert [finding.resource for finding in review.expected] == ["aws_lakeformation_permissions.sea"]
@@ -212,5 +212,5 @@ def test_a_policy_of_others_that_is_attached_is_refused() -> None:
     arn = "arn:aws:iam::aws:policy/AdministratorAccess"
     made = change("aws_iam_role_policy_attachment.x", "create", None, {"role": NAME, "policy_arn": arn})
     [danger] = reviewed(plan(made)).dangers
-    assert (danger.rule, danger.where) == ("policy_widened", "aws_iam_role_policy_attachment.x")
+    assert (danger.rule, danger.resource) == ("policy_widened", "aws_iam_role_policy_attachment.x")
     assert arn in danger.what

@@ -80,7 +80,7 @@ def test_what_the_application_is_called_later_hides_no_stop() -> None:
 
 def test_a_desired_state_that_goes_is_a_danger() -> None:
     made = reviewed(plan(change("aws_s3_object.desired", "delete", {"key": "k", "content": json.dumps(DESIRED)})))
-    assert [danger.where for danger in made.dangers] == ["job ingest"]
+    assert [danger.resource for danger in made.dangers] == ["job ingest"]
 
 
 def test_a_job_that_is_started_again_is_told() -> None:
