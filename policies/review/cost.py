@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from frazil.declaration import Pipeline, Spark, Upsert
+from frazil.declaration import Pipeline, Spark
 from frazil.rollout.desired import INGEST, job_name
 from policies.resources import TYPE, Resource, Watch, watch
 from policies.review.job_runs import Run, runs
@@ -61,7 +61,7 @@ def estimate_of(
     gb = sum(map(prices.gb_of, landed), Decimal(0))
 
     def requests(what: str) -> Decimal:
-        made = (count * prices.of_a_batch(what, is_state=isinstance(each.write, Upsert)) for each, count in batches)
+        made = (count * prices.of_a_batch(what, is_state=each.write.replaces_rows) for each, count in batches)
         return sum(made, Decimal(0))
 
     written = requests("puts") * prices.price("s3_put_1000") + requests("gets") * prices.price("s3_get_1000")

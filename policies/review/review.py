@@ -30,6 +30,7 @@ from policies.review.role_permissions import explainable, role_rights, with_role
 from policies.rules import findings
 
 Json = Mapping[str, Any]
+_SIGNS = {"+": Verb.CREATE, "~": Verb.UPDATE, "-": Verb.DELETE, "±": Verb.REPLACE}
 _NO_DOCUMENT = "no plan holds the pipeline document, so effects on data are unknown"
 
 
@@ -83,9 +84,10 @@ class Review:
         rules = {*(each.rule for each in self.dangers), *(each.rule for each in self.unchanged)}
         return tuple(sorted(rule for rule in rules if not any(each.covers(rule) for each in self.acceptances)))
 
-    def count(self, verb: Verb, stack: str = "") -> int:
-        """Return the number of resources with this kind of change, in one stack or in all."""
-        return sum(change.verb is verb for change in self.changes if stack in {"", change.stack})
+    def counts(self, stack: str = "") -> str:
+        """Return the numbers of created, updated, deleted and replaced resources, in one stack or in all."""
+        verbs = [change.verb for change in self.changes if stack in {"", change.stack}]
+        return " ".join(f"{sign}{verbs.count(verb)}" for sign, verb in _SIGNS.items())
 
 
 def review(
@@ -119,7 +121,7 @@ def review(
     facts = Facts(reviewed, today, access)
     everything = [each for name, plan in plans.items() for each in changes_of(plan, name, synthesised.get(name))]
     changes = tuple(each for each in everything if each.verb is not Verb.STAY)
-    old_resources = _before(plans.values())
+    old_resources = [Resource(each.address, each.type, each.before) for each in everything if each.before]
     old_documents, new_documents = (list(embedded(each)) for each in (old_resources, reviewed.resources))
     old, old_problem = _pipelines(old_documents)
     new, new_problem = _pipelines(new_documents)
@@ -184,16 +186,6 @@ def review(
         acceptances=tuple(accepted(form.digest)),
         is_offline=bool(offline),
     )
-
-
-def _before(plans: Iterable[Json]) -> list[Resource]:
-    """Return the deployed resources, as far as the plans show them."""
-    return [
-        Resource(str(each.get("address", "")), str(each.get("type", "")), each["change"]["before"])
-        for plan in plans
-        for each in plan["resource_changes"]
-        if each.get("mode", "managed") == "managed" and isinstance(each["change"].get("before"), Mapping)
-    ]
 
 
 def _applications(found: Iterable[Json]) -> set[str]:

@@ -24,7 +24,6 @@ from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 from frazil.rollout.desired import INGEST, job_name
-from policies.resource_changes import Verb
 from policies.review.markdown.page import markdown
 from policies.review.plan.compared_plans import SHOWN, is_empty
 from policies.review.review import Review
@@ -215,7 +214,7 @@ class _Deploying:
         if self._ask is None:
             print(f"{name}: not applied: it was not confirmed. Give --yes where there is no terminal")
             return False
-        is_wanted = self._ask(f"Apply {name} ({_counts(found)})? [y/N] ")
+        is_wanted = self._ask(f"Apply {name} ({found.counts()})? [y/N] ")
         if not is_wanted:
             print(f"{name}: not applied")
         return is_wanted
@@ -233,14 +232,8 @@ class _Deploying:
             return Exit.FAILED
         if applied.left:
             raise NotPlanned(f"{name}: {applied.left[name]}")
-        print(f"{name}: applied {_counts(found)}, plan {found.form.digest[:SHOWN]}", flush=True)
+        print(f"{name}: applied {found.counts()}, plan {found.form.digest[:SHOWN]}", flush=True)
         return Exit.SUCCESS
-
-
-def _counts(found: Review) -> str:
-    """Return the numbers of created, updated, deleted and replaced resources."""
-    signs = {"+": Verb.CREATE, "~": Verb.UPDATE, "-": Verb.DELETE, "±": Verb.REPLACE}
-    return " ".join(f"{sign}{found.count(verb)}" for sign, verb in signs.items())
 
 
 def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) -> argparse.Namespace:

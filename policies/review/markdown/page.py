@@ -5,19 +5,32 @@ The length of a comment is limited. The end of a longer review is omitted; its f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from decimal import Decimal
 
-from policies.resource_changes import Verb
-from policies.review.acceptance import Acceptance
-from policies.review.markdown import sections
-from policies.review.markdown.escaping import code, prose
+from frazil.declaration.checks.change_effects import Outcome
+from policies.resource_changes import Change, Verb
+from policies.resources import Finding
+from policies.review.cost import Estimate
+from policies.review.dangers import MOST_NAMED, shortened
+from policies.review.data_effects.effects import Effect
+from policies.review.markdown.escaping import cell, code, prose
 from policies.review.plan.compared_plans import SHOWN
 from policies.review.policy_diff import PolicyChange
+from policies.review.prices import Prices
 from policies.review.review import Review, Verdict
 
-WIDENED = "policy_widened"
 LONGEST = 60_000
 """Characters; GitHub takes 65,536 for a comment."""
+_PRICES = "policies/review/prices.json"
+_OUTCOMES = {
+    Outcome.STOPS: "stops",
+    Outcome.LEFT: "left behind",
+    Outcome.REBUILD: "needs a rebuild",
+    Outcome.FROM_NOW_ON: "from now on",
+    Outcome.MADE: "new",
+    Outcome.UPKEEP: "no row changes",
+}
 
 
 def marker(environment: str) -> str:
@@ -44,45 +57,21 @@ def markdown(review: Review) -> str:
 def _head(review: Review) -> list[str]:
     verdict = "nothing changes" if review.verdict is Verdict.NOTHING else review.verdict
     title = f"## Review of {code(review.environment)}: **{verdict}**"
+    by_stack = " · ".join(f"{code(stack)} {review.counts(stack)}" for stack in review.stacks)
+    unchanged = f", {_number(len(review.unchanged), 'finding')} on what does not change" if review.unchanged else ""
+    outputs = f" {_number(len(review.outputs), 'output').capitalize()} changed." if review.outputs else ""
+    dangers = f"{_number(len(review.dangers), 'danger').capitalize()}{unchanged}.{outputs}"
     origin = "Offline." if review.is_offline else f"Plan {code(review.form.digest[:SHOWN])}."
-    lines = [title, "", *_by_stack(review), _counted(review), "", origin]
+    lines = [title, "", by_stack, "", dangers, "", origin]
     for each in review.acceptances:
-        lines += ["", f"{_who(each)} accepts {', '.join(map(code, each.codes))}: {prose(each.reason)}"]
+        who = code(each.by) if each.by else "Whoever asked for this review"
+        lines += ["", f"{who} accepts {', '.join(map(code, each.codes))}: {prose(each.reason)}"]
     if review.open_codes and not review.is_offline:
-        lines += ["", _how_to_accept(review)]
+        line = code(f"frazil accept {review.form.digest} {', '.join(review.open_codes)}: the reason")
+        lines += ["", f"If this is intended, a code owner accepts it for this plan by a comment: {line}"]
     for note in review.notes:
         lines += ["", f"> {prose(note)}"]
     return lines
-
-
-_SIGNS = {"+": Verb.CREATE, "~": Verb.UPDATE, "-": Verb.DELETE, "±": Verb.REPLACE}
-
-
-def _who(acceptance: Acceptance) -> str:
-    return code(acceptance.by) if acceptance.by else "Whoever asked for this review"
-
-
-def _how_to_accept(review: Review) -> str:
-    """Return the comment by which a code owner accepts what is open."""
-    line = f"frazil accept {review.form.digest} {', '.join(review.open_codes)}: "
-    return f"If this is intended, a code owner accepts it for this plan by a comment: {code(line + 'the reason')}"
-
-
-def _by_stack(review: Review) -> list[str]:
-    """Return a line that counts the created, updated, deleted and replaced resources of each stack."""
-    counted = [
-        f"{code(stack)} {' '.join(f'{sign}{review.count(verb, stack)}' for sign, verb in _SIGNS.items())}"
-        for stack in review.stacks
-    ]
-    return [" · ".join(counted), ""] if counted else []
-
-
-def _counted(review: Review) -> str:
-    counted = [f"{review.count(verb)} to {verb}" for verb in Verb if review.count(verb)]
-    outputs = f"; {_number(len(review.outputs), 'output')} changed" if review.outputs else ""
-    unchanged = f", {_number(len(review.unchanged), 'finding')} on what does not change" if review.unchanged else ""
-    dangers = _number(len(review.dangers), "danger").capitalize()
-    return f"{dangers}{unchanged}. Resources: {', '.join(counted) or 'none changes'}{outputs}."
 
 
 def _number(count: int, word: str) -> str:
@@ -91,21 +80,21 @@ def _number(count: int, word: str) -> str:
 
 def _sections(review: Review) -> Iterator[str]:
     """Yield the sections, the most important first."""
-    yield from _section("⚠️ Dangers", sections.dangers(review.dangers))
-    yield from _section("⚠️ Guardrails, on what does not change", sections.dangers(review.unchanged))
-    effects = tuple(map(sections.effect, review.effects))
+    yield from _section("⚠️ Dangers", _dangers(review.dangers))
+    yield from _section("⚠️ Guardrails, on what does not change", _dangers(review.unchanged))
+    effects = tuple(map(_effect, review.effects))
     table = "| pipeline | table | | what changes, and what it does |\n|---|---|---|---|" if effects else ""
     yield from _section("Effects on data", effects, intro=table)
     unexpected, following = _policies(review)
-    summary = sections.new_table_permissions(_roles(following), review.new_tables) if following else ""
-    yield from _section("Who may do what", map(sections.policy, unexpected), intro=summary)
+    summary = _new_table_permissions(following, review.new_tables) if following else ""
+    yield from _section("Who may do what", map(_policy, unexpected), intro=summary)
     now, after, prices = review.cost_before, review.cost_after, review.prices
-    yield from _section("Cost, estimated", (), intro=sections.cost_table(now, after, prices))
+    yield from _section("Cost, estimated", (), intro=cost_table(now, after, prices))
     order = list(Verb)
     changes = sorted(review.changes, key=lambda change: order.index(change.verb))
-    yield from _folded(f"Resources ({len(changes)})", map(sections.resource, changes))
-    yield from _folded(f"Permissions on new tables ({len(following)})", map(sections.policy, following))
-    yield from _folded("Assumptions of the estimate", [sections.cost_details(now, after, prices, review.region)])
+    yield from _folded(f"Resources ({len(changes)})", map(_resource, changes))
+    yield from _folded(f"Permissions on new tables ({len(following)})", map(_policy, following))
+    yield from _folded("Assumptions of the estimate", [_assumptions(now, after, prices, review.region)])
 
 
 def _section(title: str, entries: Iterable[str], intro: str = "") -> Iterator[str]:
@@ -123,11 +112,116 @@ def _folded(title: str, entries: Iterable[str]) -> Iterator[str]:
 def _policies(review: Review) -> tuple[list[PolicyChange], list[PolicyChange]]:
     """Return the changed policies, and those of them that follow from new tables alone."""
     open_ = {each.resource for each in review.dangers}
-    expected = {each.resource for each in review.expected if each.rule == WIDENED} - open_
+    expected = {each.resource for each in review.expected if each.rule == "policy_widened"} - open_
     following = [each for each in review.policies if each.address in expected and not each.is_unknown]
     return [each for each in review.policies if each not in following], following
 
 
-def _roles(changes: Sequence[PolicyChange]) -> list[str]:
-    """Return the names of the roles whose policies change, without the environment's prefix if there is one."""
-    return list(dict.fromkeys(each.argument.removeprefix("all policies of ") for each in changes))
+def _dangers(found: Sequence[Finding]) -> Iterator[str]:
+    """Yield the dangers with the affected data and the remedy. Findings of one rule about one resource are one entry."""
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for each in found:
+        groups.setdefault((each.rule, each.resource, each.do), []).append(each)
+    for (rule, where, do), group in groups.items():
+        whats = [prose(_sentence(each.what)) for each in group]
+        if len(whats) == 1:
+            lines = [f"- **{code(where)}**: {whats[0]} `{rule}`"]
+        else:
+            lines = [f"- **{code(where)}**: {len(whats)} times `{rule}`"]
+            lines += [f"  - {what}" for what in whats]
+        touches = list(dict.fromkeys(each for danger in group for each in danger.touches))
+        if touches:
+            listed = shortened(touches) if len(touches) > MOST_NAMED else "; ".join(touches)
+            lines.append(f"  - Affects: {prose(listed)}.")
+        lines.append(f"  - **Do**: {prose(_sentence(do))}")
+        yield "\n".join(lines)
+
+
+def _effect(found: Effect) -> str:
+    """Return a row of the table of effects."""
+    changed = cell(found.changed) if found.changed else ""
+    if found.before or found.after:
+        changed = f"{changed}: {cell(found.before)} → {cell(found.after)}"
+    what = prose(_sentence(found.what))
+    mark = "⚠️ " if found.is_dangerous else ""
+    columns = (
+        cell(found.pipeline),
+        cell(found.table) if found.table else "",
+        f"{mark}{_OUTCOMES[found.outcome]}",
+        f"{changed}<br>{what}" if changed else what,
+    )
+    return f"| {' | '.join(columns)} |"
+
+
+def _policy(change: PolicyChange) -> str:
+    """Return the changed statements of a policy."""
+    head = f"- {code(change.address)} {code(change.argument)}"
+    if change.is_unknown:
+        return f"{head}: ⚠️ not known before it is applied, so nothing can be said of it"
+    lines = [head]
+    for each in change.statements:
+        effect_of = f" ({prose(each.effect)})" if each.effect else ""
+        lines += [f"  - {each.what} {code(each.name)}{effect_of}", *(f"    - {code(line)}" for line in each.lines)]
+    return "\n".join(lines)
+
+
+def _resource(change: Change) -> str:
+    """Return a changed resource, with the attributes that force its replacement."""
+    forced = f", forced by {', '.join(map(code, change.forced_by))}" if change.forced_by else ""
+    return f"- {code(change.stack)}: {change.verb} {code(change.address)}{forced}"
+
+
+def _new_table_permissions(following: Iterable[PolicyChange], tables: Sequence[str]) -> str:
+    """Return one sentence for the permissions of roles that follow from new tables."""
+    roles = dict.fromkeys(each.argument.removeprefix("all policies of ") for each in following)
+    what = "the new table" if len(tables) == 1 else f"the {len(tables)} new tables"
+    return f"{' and '.join(map(code, roles))} may use {what}: {prose(shortened(tables))}."
+
+
+def cost_table(before: Estimate, after: Estimate, prices: Prices) -> str:
+    """Return the estimate by service: now, after, and the difference; one line if the difference is less than 1."""
+    if abs(after.total - before.total) < 1:
+        return f"About {_money(after.total)} {prices.currency} a month, as before."
+    rows = [
+        f"| {name} | {_money(before.of(name))} | {_money(amount)} | {_signed(amount - before.of(name))} |"
+        for name, amount in after.amounts.items()
+        if before.of(name) or amount
+    ]
+    total = f"| **total** | **{_money(before.total)}** | **{_money(after.total)}** | **{_signed(after.total - before.total)}** |"
+    heads = [f"| {prices.currency} a month | now | after | difference |", "|---|--:|--:|--:|"]
+    return "\n".join([*heads, *rows, total])
+
+
+def _assumptions(before: Estimate, after: Estimate, prices: Prices, region: str) -> str:
+    """Return the date of the prices, every assumption, and the items that are not counted."""
+    lines = [f"Prices of {prices.region} on {prices.date}, with their sources: `{_PRICES}`. {prose(prices.note)}"]
+    if region and region != prices.region:
+        lines.append(f"⚠️ This environment is in {code(region)}, whose prices differ.")
+    lines += [
+        f"⚠️ Not understood, so not counted: {code(each)}." for each in dict.fromkeys((*before.missing, *after.missing))
+    ]
+    lines += ["", *_assumed(prices, {*before.pipelines, *after.pipelines}), ""]
+    return "\n".join([*lines, f"Not counted: {prose(prices.not_counted)}."])
+
+
+def _assumed(prices: Prices, pipelines: Collection[str]) -> Iterator[str]:
+    for each in prices.assumptions.values():
+        yield f"- {prose(each.meaning)}: {each.value.normalize():f}{' (given)' if each.is_given else ''}"
+    for name, gb in prices.gb_a_month.items():
+        if name in pipelines:
+            yield f"- GB a month of {code(name)}: {gb.normalize():f} (given)"
+
+
+def _sentence(text: str) -> str:
+    """Return a sentence with a capital and a full stop, unless it begins with a name."""
+    first = text.partition(" ")[0]
+    start = text[:1].upper() if first.rstrip(",:;").isalpha() and first.islower() else text[:1]
+    return f"{start}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+def _money(amount: Decimal) -> str:
+    return f"{amount:,.2f}"
+
+
+def _signed(amount: Decimal) -> str:
+    return f"{amount:+,.2f}" if round(amount, 2) else "0.00"

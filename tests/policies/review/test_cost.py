@@ -13,7 +13,7 @@ import pytest
 from frazil.declaration import Upsert, parse
 from policies.resources import Resource, embedded
 from policies.review.cost import Estimate, estimate
-from policies.review.markdown.sections import cost_table
+from policies.review.markdown.page import cost_table
 from policies.review.prices import NotAssumed, Prices, price_table
 from tests.policies.review.cases import APPLICATION, DESIRED, scheduled
 from tests.policies.review.planning import FLIGHTS, PLANES, declared

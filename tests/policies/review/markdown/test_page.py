@@ -93,7 +93,7 @@ def test_a_review_that_is_too_long_keeps_what_is_dangerous_and_says_that_it_is_c
     told = markdown(reviewed(plan(lost, *many)))
     assert len(told) <= LONGEST
     assert "`data_lost`" in told
-    assert "2000 to create" in told
+    assert "+2000 " in told
     assert told.endswith("</details>\n\n… The rest is omitted: the review is too long.\n")
     assert inert(told) == []
 
