@@ -16,14 +16,3 @@ def test_each_folder_of_the_wheel_is_in_the_contract_and_on_the_page(root: Path)
     folders = {path.parent.name for path in (root / "jobs" / "frazil").glob("*/__init__.py")}
     assert {folder for row in architecture.storeys() for folder in row} == folders
     assert [folder for folder in sorted(folders) if f"`{folder}`" not in page] == []
-
-
-def test_a_line_leads_from_a_folder_to_what_it_imports_from() -> None:
-    drawn = architecture.drawing([["a"], ["b", "c"]], {"a": ["c"], "b": [], "c": []})
-    assert drawn.count("<path") == 1
-    assert f"M{architecture.WIDTH / 2:g} " in drawn
-    assert drawn.count("<rect") == 4
-
-
-def test_an_import_that_others_imply_has_no_line() -> None:
-    assert architecture.reduced({"a": ["b", "c"], "b": ["c"], "c": []}) == {"a": ["b"], "b": ["c"], "c": []}

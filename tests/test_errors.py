@@ -24,23 +24,18 @@ from frazil.errors import (
     ForeignTable,
     FrazilError,
     JvmEnded,
-    KafkaRefused,
-    KafkaUnavailable,
     KeysMissing,
     KeysMoved,
     LedgerLost,
     LogTruncated,
     OffsetsLost,
     OtherPipeline,
-    RegistryRefused,
-    RegistryUnavailable,
     RejectedRecords,
     RememberedDeletesLost,
     RolledBack,
     SourceTruncated,
     TooManyLate,
     TooManyRejected,
-    TopicMissing,
     TopicRecreated,
     WriteModeDiffers,
 )
@@ -105,18 +100,6 @@ NOT_BY_ACCEPT = {"counts-recount", "rows-deleted"}
 """Events that `frazil verify` names, not an error."""
 
 
-def test_who_catches_an_outage_catches_a_refusal() -> None:
-    assert issubclass(KafkaRefused, KafkaUnavailable)
-    assert issubclass(TopicMissing, KafkaUnavailable)
-    assert issubclass(RegistryRefused, RegistryUnavailable)
-
-
-def test_only_a_refused_login_is_one_of_authentication() -> None:
-    assert KafkaRefused("no").authentication
-    assert RegistryRefused("no").authentication
-    assert not getattr(TopicMissing("no"), "authentication", False)
-
-
 def test_the_tree_lists_each_class_under_its_parent() -> None:
     assert errors.__doc__ is not None
     parents, stack = {}, ["FrazilError"]
@@ -166,17 +149,6 @@ def test_each_declaration_that_a_remedy_names_is_valid(name: str) -> None:
             **({"write": Upsert()} | {field: chosen}),
             envelope="debezium" if "on_truncate" in value else None,
         )
-
-
-def test_the_example_of_a_message_is_stable() -> None:
-    assert str(EXAMPLES["a log that ends too early"]) == (
-        "pipeline p, topic t: the table holds partition 0 up to offset 9, the topic ends at 7. "
-        "`frazil accept p log-truncated --reason …` continues and skips the records that replaced others, "
-        "`frazil accept p log-truncated-replay --reason …` lands the records that replaced others"
-    )
-    assert EXAMPLES["a log that ends too early"].facts == (
-        {"pipeline": "p", "topic": "t", "partition": 0, "committed": 9, "end": 7}
-    )
 
 
 def test_each_class_of_a_decision_has_an_example() -> None:

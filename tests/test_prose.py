@@ -255,22 +255,9 @@ def test_prose_is_plain(room: str) -> None:
 @pytest.mark.parametrize(
     ("sentence", "word"),
     [
-        ("It tells the offsets.", "tells"),
-        ("We tell it.", "tell"),
-        ("Was told before.", "told"),
-        ("The rows stand there.", "stand"),
-        ("What stands, and what does not", "stands"),
         ("The drift is mended.", "mended"),
-        ("Mend it.", "Mend"),
-        ("Read it anew.", "anew"),
-        ("The whole plan", "whole"),
-        ("What becomes of data", "becomes of"),
         ("What will become\nof it", "become of"),
-        ("Of nobody no role is made.", "nobody"),
         ("Somebody's bucket", "Somebody"),
-        ("A commit of ours", "ours"),
-        ("It runs for ever.", "for ever"),
-        ("Another run is at work.", "at work"),
         ("A Glue that is away", "is away"),
     ],
 )
@@ -302,7 +289,6 @@ def test_a_problem_names_file_line_and_word() -> None:
         "Text\n\n```json\nnobody told\n```\n",
         "Text\n\n    frazil told\n    nobody\n",
         "- item\n\n  ```\n  told\n  ```\n",
-        "~~~~markdown\ntold\n~~~~\n",
     ],
 )
 def test_code_names_and_quoted_values_are_no_prose(text: str) -> None:
@@ -322,10 +308,6 @@ def test_texts_around_the_values_of_an_f_string_are_prose() -> None:
     assert len(banned_words("m.py", python('raise E(f"{name} is told " f"by {x}")\n'))) == 1
 
 
-def test_comments_of_makefiles_and_workflows_are_prose() -> None:
-    assert banned_words("Makefile", comments("help: ## what is told\n\t@echo whole\n"))[0].line == 1
-
-
 def test_a_banned_word_in_the_name_of_a_module_is_found() -> None:
     assert [problem.what for problem in banned_names("jobs/cli/demo_told.py")] == [
         '"told" is a banned word in the name of a module'
@@ -339,33 +321,12 @@ def test_no_module_of_tests_has_a_banned_word_in_its_name() -> None:
     ] == []
 
 
-@pytest.mark.parametrize("word", ["Return", "Read", "Pass", "Compress", "Embed", "Re-read", "Commit;", "Let"])
+@pytest.mark.parametrize("word", ["Return", "Compress", "Embed", "Re-read"])
 def test_an_imperative_first_word_is_accepted(word: str) -> None:
     assert is_imperative(f"{word} it.")
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "The",
-        "A",
-        "What",
-        "Which",
-        "Whether",
-        "How",
-        "An",
-        "All",
-        "Every",
-        "So",
-        "Returns",
-        "Is",
-        "Called",
-        "Spark's",
-        "`x`",
-        "JSON",
-        "2",
-    ],
-)
+@pytest.mark.parametrize("word", ["The", "Whether", "Returns", "Called", "Spark's", "`x`", "JSON", "2"])
 def test_another_first_word_is_found(word: str) -> None:
     (problem,) = first_words("m.py", f'def f():\n    """{word} it."""\n')
     assert str(problem).startswith(f'm.py:2: f: "{word}" is no imperative verb')
@@ -379,13 +340,6 @@ def test_properties_and_dunder_methods_may_start_with_a_noun() -> None:
 def test_a_module_docstring_that_starts_with_the_file_name_is_found() -> None:
     assert len(first_words("a/fence.py", '"""fence.py: pure."""\n')) == 1
     assert first_words("a/fence.py", '"""Fence drivers."""\n') == []
-
-
-def test_long_sentences_are_advice() -> None:
-    assert len(long_sentences("page.md", markdown("Short.\n\n" + "word " * 30 + ".\n"))) == 1
-    assert long_sentences("page.md", markdown("word " * 20 + ". " + "word " * 20 + ".\n")) == []
-    for start in ("# Title " + "word " * 10 + "\n", "word " * 20 + "\n- ", "**Title " + "word " * 9 + ".** "):
-        assert long_sentences("page.md", markdown(start + "word " * 20 + ".\n")) == []
 
 
 if __name__ == "__main__":

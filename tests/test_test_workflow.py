@@ -35,13 +35,3 @@ def test_its_actions_are_pinned_as_the_review_pins_them(text: str, root: Path) -
     used = set(re.findall(r"uses: (.+)", text))
     assert used
     assert used <= set(re.findall(r"uses: (.+)", (root / FOLDER / "review.yml").read_text()))
-
-
-def test_it_runs_the_targets_of_the_makefile_on_the_oldest_java_and_the_python_of_the_package(
-    text: str, job: dict[str, Any], root: Path
-) -> None:
-    commands = [step["run"] for step in job["steps"] if "run" in step]
-    assert commands[-2:] == ["make check", "make test"]
-    assert "JAVA_HOME_17_X64" in commands[0]
-    assert 'python-version: "3.11"' in text
-    assert 'requires-python = ">=3.11,<3.14"' in (root / "pyproject.toml").read_text()
