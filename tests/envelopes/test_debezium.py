@@ -154,6 +154,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_the_type_of_a_record_says_what_its_row_is(case: Case) -> None:
     check_row(case)
+    check_operations(case)
 
 
 def test_a_declared_row_says_what_its_records_are() -> None:
@@ -164,11 +165,6 @@ def test_a_declared_row_says_what_its_records_are() -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_each_event_is_the_change_that_it_says(case: Case, spark: SparkSession) -> None:
     check_changes(case, spark)
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_each_form_shows_all_that_the_envelope_knows(case: Case) -> None:
-    check_operations(case)
 
 
 @pytest.mark.parametrize(
