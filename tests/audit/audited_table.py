@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,16 @@ class Landed:
         table = self.catalog.load_table(identifier or self.pipeline.table.identifier)
         old = sorted(table.metadata.snapshots, key=lambda s: s.sequence_number or 0)[:-keep]
         table.maintenance.expire_snapshots().by_ids([s.snapshot_id for s in old]).commit()
+
+    def edit_metadata(self, edit: Callable[[dict[str, Any]], object]) -> None:
+        """Edit the table's metadata file by hand."""
+        file = path(self.table.metadata_location)
+        packed = file.read_bytes()
+        is_packed = packed[:2] == b"\x1f\x8b"
+        document = json.loads(gzip.decompress(packed) if is_packed else packed)
+        edit(document)
+        text = json.dumps(document).encode()
+        file.write_bytes(gzip.compress(text) if is_packed else text)
 
     # ── What is seen ────────────────────────────────────────────────────────────────────────────
     @property

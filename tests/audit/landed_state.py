@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +17,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.key_totals import KeyAccount, StaleKeys
 from frazil.lake.ledger.totals import Counts
 from frazil.upsert.key_hash import hashes
-from tests.audit.audited_table import Landed, path
+from tests.audit.audited_table import Landed
 
 KEY = "order_id"
 
@@ -73,21 +71,14 @@ class LandedState(Landed):
 
     def edit(self, **account: Any) -> None:
         """Change the account of the newest commit in the table's metadata file, by hand."""
-        file = path(self.table.metadata_location)
-        packed = file.read_bytes()
-        is_packed = packed[:2] == b"\x1f\x8b"
-        document = json.loads(gzip.decompress(packed) if is_packed else packed)
-        newest = max((s for s in document["snapshots"] if ledger.END in s["summary"]), key=_number)
-        newest["summary"][ledger.KEYS] = str(replace(self.keys, **account))
-        text = json.dumps(document).encode()
-        file.write_bytes(gzip.compress(text) if is_packed else text)
+
+        def newest(document: dict[str, Any]) -> None:
+            *_, last = (s for s in document["snapshots"] if ledger.END in s["summary"])
+            last["summary"][ledger.KEYS] = str(replace(self.keys, **account))
+
+        self.edit_metadata(newest)
 
 
 def hash_of(keys: Iterable[int]) -> int:
     """Return the sum of the keys' hashes modulo 2^64."""
     return int(hashes([pa.array(sorted(keys), pa.int64())]).sum(dtype=np.uint64))
-
-
-def _number(snapshot: Mapping[str, Any]) -> int:
-    number: int = snapshot["sequence-number"]
-    return number

@@ -73,12 +73,6 @@ def test_the_struct_layout_is_read_too(tmp_path: Path) -> None:
     assert found.reads[0].files_by_scan == 2  # PyIceberg writes no bounds of nested columns
 
 
-def test_a_long_topic_name_is_known_from_manifests(tmp_path: Path) -> None:
-    lake = Landed(tmp_path, topic="shop.public.orders.v1")
-    lake.land({0: 100, 1: 50})
-    assert lake.verify().reads[0].files_by_manifest == 2
-
-
 def test_a_long_topic_name_that_metrics_cut_is_read(tmp_path: Path) -> None:
     lake = Landed(tmp_path, topic="shop.public.orders.v1", full=("partition", "offset"))
     lake.land({0: 100, 1: 50})
@@ -289,12 +283,6 @@ def test_a_record_that_is_row_and_dead_letter_is_found(landed: Landed) -> None:
     landed.append(landed.pipeline.table.dead_letters, landed.dead_files({(0, 42): b""}), {}, tag=False)
     (finding,) = landed.verify().findings
     assert (finding.flaw, finding.partition, finding.ranges) == (Flaw.IN_BOTH, 0, (Range(42, 43),))
-
-
-def test_rows_without_coordinates_are_found(landed: Landed) -> None:
-    strangers = landed.written(landed.table, [landed.row(None, None)])
-    landed.append(landed.pipeline.table.identifier, strangers, {}, tag=False)
-    assert flaws(landed.verify()) == {Flaw.UNPLACED}
 
 
 def test_a_record_that_was_counted_as_skipped_and_landed_is_found(landed: Landed) -> None:
