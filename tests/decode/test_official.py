@@ -181,7 +181,7 @@ def check_protobuf(dice: Random, messages: int, each: int) -> None:
 
 
 def test_protobuf_is_read_as_the_official_library_reads_it(seed: int) -> None:
-    check_protobuf(Random(seed), 8, 60)
+    check_protobuf(Random(seed), 24, 30)
 
 
 @pytest.mark.long
