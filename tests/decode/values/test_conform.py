@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from frazil.decode.spark_types import spark_struct
-from frazil.decode.values.conform import _remains, conform
+from frazil.decode.values.conform import conform
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 INT, LONG, STRING = (Primitive(kind) for kind in (Kind.INT, Kind.LONG, Kind.STRING))
@@ -48,20 +48,3 @@ def test_structures_become_text_names_and_types_change_and_null_stays_null(spark
         dict.fromkeys(("the x.y", "text", "list", "map")),
         None,
     ]
-
-
-@pytest.mark.parametrize(
-    ("yielded", "target", "remains"),
-    [
-        (one("a", INT), one("a", INT, source="A"), False),
-        (one("a", INT), one("b", INT), True),
-        (one("a", INT), one("a", LONG), True),
-        (one("a", STRING, as_json=True), one("a", STRING, as_json=True), True),
-        (one("a", STRING), one("a", STRING, as_json=True), False),
-        (ListOf(one("a", STRING, as_json=True)), ListOf(one("a", STRING, as_json=True)), True),
-        (MapOf(STRING, POINT), MapOf(STRING, POINT), False),
-        (MapOf(STRING, POINT), MapOf(STRING, one("y", INT)), True),
-    ],
-)
-def test_text_is_made_of_structures_only_and_sources_do_not_count(yielded: Type, target: Type, remains: bool) -> None:
-    assert _remains(yielded, target) is remains
