@@ -61,9 +61,9 @@ class Row:
     lands: str
 
 
-def rows(section: str, page: str | None = None) -> list[Row]:
+def rows(section: str) -> list[Row]:
     """The rows under a heading of the page, and then those under the same heading of the examples."""
-    texts = [page] if page is not None else [file.read_text("utf-8") for file in (PAGE, EXAMPLES)]
+    texts = [file.read_text("utf-8") for file in (PAGE, EXAMPLES)]
     bodies = [text.partition(f"\n## {section}\n")[2].partition("\n## ")[0] for text in texts]
     lines = [line for body in bodies for line in body.splitlines()]
     return [Row(**match.groupdict()) for line in lines if (match := _ROW.match(line))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from pyspark.sql import SparkSession
@@ -39,40 +40,31 @@ def test_a_field_has_the_column_that_the_page_says(section: str, row: Row, row_t
     assert mapping.column(row_type(row.schema)) == row.column
 
 
-@pytest.mark.spark
-def test_avro_examples_land_as_the_page_says(spark: SparkSession) -> None:
-    found = mapping.avro_values(spark, AVRO)
-    assert {row.what: value for row, value in zip(AVRO, found, strict=True)} == {row.what: row.lands for row in AVRO}
+VALUES: dict[str, tuple[list[Row], Callable[..., list[str]]]] = {
+    "Avro": (AVRO, partial(mapping.avro_values, given=AVRO)),
+    "Debezium": (DEBEZIUM, partial(mapping.avro_values, given=DEBEZIUM, connect_types=True)),
+    "Debezium in JSON Schema": (DEBEZIUM_JSON, partial(mapping.json_values, given=DEBEZIUM_JSON, connect_types=True)),
+    "Debezium in JSON with schemas": (DEBEZIUM_JSON, partial(mapping.connect_values, given=DEBEZIUM_JSON)),
+    "JSON Schema": (JSON, partial(mapping.json_values, given=JSON)),
+    "Protobuf": (PROTOBUF, lambda _, **how: mapping.protobuf_values(PROTOBUF, **how)),
+}
 
 
 @pytest.mark.spark
-def test_debezium_examples_land_as_the_page_says(spark: SparkSession) -> None:
-    found = mapping.avro_values(spark, DEBEZIUM, connect_types=True)
-    wanted = {row.what: row.lands for row in DEBEZIUM}
-    assert {row.what: value for row, value in zip(DEBEZIUM, found, strict=True)} == wanted
-
-
-@pytest.mark.long
-@pytest.mark.spark
-def test_debezium_examples_in_json_schema_land_as_the_page_says(spark: SparkSession) -> None:
-    found = mapping.json_values(spark, DEBEZIUM_JSON, connect_types=True)
-    wanted = {row.what: row.lands for row in DEBEZIUM_JSON}
-    assert {row.what: value for row, value in zip(DEBEZIUM_JSON, found, strict=True)} == wanted
-    assert len(wanted) == len(DEBEZIUM_JSON)
-
-
-@pytest.mark.long
-@pytest.mark.spark
-def test_debezium_examples_with_a_schema_in_each_record_land_as_the_page_says(spark: SparkSession) -> None:
-    found = mapping.connect_values(spark, DEBEZIUM_JSON)
-    wanted = {row.what: row.lands for row in DEBEZIUM_JSON}
-    assert {row.what: value for row, value in zip(DEBEZIUM_JSON, found, strict=True)} == wanted
+@pytest.mark.parametrize(
+    "section", [pytest.param(s, marks=() if s in ("Avro", "Debezium") else pytest.mark.long) for s in VALUES]
+)
+def test_examples_land_as_the_page_says(spark: SparkSession, section: str) -> None:
+    rows, values = VALUES[section]
+    wanted = {row.what: row.lands for row in rows}
+    assert {row.what: value for row, value in zip(rows, values(spark), strict=True)} == wanted
+    assert len(wanted) == len(rows)
 
 
 CUT = {  # values that land as another one, which is no key: cut to microseconds, or text that was no text
     "Avro": set(),
     "Debezium": {"the same, nanoseconds: cut to microseconds", "a nanosecond before 1970"},
-    "Debezium in JSON Schema": {"the same, nanoseconds: cut to microseconds", "a nanosecond before 1970"},
+    "Debezium in JSON with schemas": {"the same, nanoseconds: cut to microseconds", "a nanosecond before 1970"},
     "JSON Schema": {
         "format date-time, beyond microseconds: cut",
         "a number in a column of strings",
@@ -87,17 +79,10 @@ CUT = {  # values that land as another one, which is no key: cut to microseconds
 @pytest.mark.spark
 @pytest.mark.parametrize("section", CUT)
 def test_an_example_in_a_key_is_the_value_or_is_rejected_as_there(spark: SparkSession, section: str) -> None:
-    values: dict[str, Callable[[], list[str]]] = {
-        "Avro": lambda: mapping.avro_values(spark, AVRO, is_key=True),
-        "Debezium": lambda: mapping.avro_values(spark, DEBEZIUM, connect_types=True, is_key=True),
-        "Debezium in JSON Schema": lambda: mapping.connect_values(spark, DEBEZIUM_JSON, is_key=True),
-        "JSON Schema": lambda: mapping.json_values(spark, JSON, is_key=True),
-        "Protobuf": lambda: mapping.protobuf_values(PROTOBUF, is_key=True),
-    }
-    rows = dict(zip(SECTIONS, (AVRO, DEBEZIUM, DEBEZIUM_JSON, JSON, PROTOBUF), strict=True))[section]
+    rows, values = VALUES[section]
     wanted = {row.what: mapping.REJECTED if row.what in CUT[section] else row.lands for row in rows}
     assert CUT[section] <= set(wanted)
-    assert {row.what: value for row, value in zip(rows, values[section](), strict=True)} == wanted
+    assert {row.what: value for row, value in zip(rows, values(spark, is_key=True), strict=True)} == wanted
 
 
 def test_every_type_of_debezium_is_on_the_page() -> None:
@@ -111,20 +96,6 @@ def test_every_type_of_debezium_is_on_the_page() -> None:
     assert mapping.column(mapping.json_row(day.schema)) == "int"
     (date,) = [row for row in DEBEZIUM if row.what.startswith("date: days")]
     assert mapping.column(mapping.avro_row(date.schema)) == "int"  # a topic without an envelope keeps its columns
-
-
-@pytest.mark.long
-@pytest.mark.spark
-def test_json_schema_examples_land_as_the_page_says(spark: SparkSession) -> None:
-    found = mapping.json_values(spark, JSON)
-    assert {row.what: value for row, value in zip(JSON, found, strict=True)} == {row.what: row.lands for row in JSON}
-
-
-@pytest.mark.long
-def test_protobuf_examples_land_as_the_page_says() -> None:
-    found = mapping.protobuf_values(PROTOBUF)
-    wanted = {row.what: row.lands for row in PROTOBUF}
-    assert {row.what: value for row, value in zip(PROTOBUF, found, strict=True)} == wanted
 
 
 def test_every_line_of_a_table_is_a_row_that_is_run() -> None:
@@ -160,9 +131,3 @@ def test_every_type_of_protobuf_is_on_the_page() -> None:
     named = {FieldKind.MESSAGE: "Point", FieldKind.ENUM: "Colour"}
     kinds = [named.get(kind, kind.value) for kind in FieldKind if kind is not FieldKind.GROUP]
     assert [name for name in (*kinds, *WELL_KNOWN, *_JSON) if f"{name} x" not in schemas_of(PROTOBUF)] == []
-
-
-def test_a_row_that_is_not_true_is_found() -> None:
-    page = mapping.PAGE.read_text("utf-8").replace('| int | `"int"` | int |', '| int | `"int"` | long |')
-    (wrong,) = [row for row in mapping.rows("Avro", page) if row.what == "int"]
-    assert mapping.column(mapping.avro_row(wrong.schema)) != wrong.column

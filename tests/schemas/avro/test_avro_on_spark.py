@@ -360,13 +360,6 @@ def test_recursion_through_lists_maps_and_unions_lands(spark: SparkSession) -> N
     assert json.loads(third["member_map"]) == {"b": {"is": {"member_int": 7}}}
 
 
-def test_records_in_each_other_recurse_together(spark: SparkSession) -> None:
-    b = {"type": "record", "name": "B", "fields": [field("a", ["null", "A"]), field("n", "int")]}
-    a = {"type": "record", "name": "A", "fields": [field("b", ["null", b])]}
-    value = {"b": {"n": 1, "a": {"b": {"n": 2, "a": {"b": None}}}}}
-    assert rows(spark, a, target_of(a), value) == [{"b": {"a": {"b": '{"a":{},"n":2}'}, "n": 1}}]
-
-
 def test_text_within_json_text_is_utf_8_or_its_record_is_rejected(spark: SparkSession) -> None:
     tree = {
         "type": "record",
@@ -420,13 +413,6 @@ def test_a_record_alone_is_a_member_where_other_versions_have_other_types(spark:
 
 
 # Bodies that are none
-
-
-def test_a_truncated_body_is_not_decoded(spark: SparkSession) -> None:
-    schema = record(field("a", "string"), field("b", ["null", "long"]), field("p", POINT))
-    body = written(schema, {"a": "hello", "b": 2**40, "p": {"x": 1000, "y": 1000}})
-    found = rows_of(spark, schema, target_of(schema), *(body[:n] for n in range(len(body) + 1)))
-    assert [row is not None for row in found] == [False] * len(body) + [True]
 
 
 def test_a_record_whose_every_column_is_null_is_decoded(spark: SparkSession) -> None:

@@ -8,7 +8,7 @@ import pytest
 from frazil.errors import UnreadableSchema
 from frazil.schemas import avro
 from frazil.schemas.avro.parser import NESTING_LIMIT, TEXT_LIMIT
-from frazil.schemas.avro.schema import Array, Enum, Fixed, Named, Record, Simple, Union
+from frazil.schemas.avro.schema import Fixed, Named, Record, Simple
 from frazil.schemas.types import Decimal
 
 
@@ -225,11 +225,6 @@ def test_a_field_name_that_java_refuses_is_no_matter() -> None:
     ] == ["a-b", "c d"]
 
 
-def test_nodes_are_values() -> None:
-    assert types_of({"type": "array", "items": ["null", "int"]}) == [Array(Union((Simple("null"), Simple("int"))))]
-    assert parsed(ENUM).types["E"] == Enum("E", ("A",))
-
-
 NOTHING = {"type": "record", "name": "Nothing", "fields": []}
 
 
@@ -245,29 +240,20 @@ NOTHING = {"type": "record", "name": "Nothing", "fields": []}
 )
 def test_a_list_of_elements_that_take_no_bytes_is_refused(items: Any) -> None:
     """A record of 12 bytes can have billions of them."""
-    tree = {"type": "record", "name": "R", "fields": [{"name": "x", "type": {"type": "array", "items": items}}]}
     with pytest.raises(UnreadableSchema, match="take no bytes") as refused:
-        avro.parse(json.dumps(tree))
+        parsed(record({"name": "x", "type": {"type": "array", "items": items}}))
     assert refused.value.where == "R.x[]"
 
 
 @pytest.mark.parametrize(
-    "items", ["int", ["null"], {"type": "array", "items": "int"}, {"type": "fixed", "name": "F", "size": 1}]
+    "of",
+    [
+        *({"type": "array", "items": items} for items in ("int", ["null"], {"type": "fixed", "name": "F", "size": 1})),
+        {"type": "map", "values": NOTHING},  # its keys take bytes
+    ],
 )
-def test_a_list_of_elements_that_take_bytes_is_read(items: Any) -> None:
-    avro.parse(
-        json.dumps(
-            {"type": "record", "name": "R", "fields": [{"name": "x", "type": {"type": "array", "items": items}}]}
-        )
-    )
-
-
-def test_a_map_of_nothing_is_read_for_its_keys_take_bytes() -> None:
-    avro.parse(
-        json.dumps(
-            {"type": "record", "name": "R", "fields": [{"name": "x", "type": {"type": "map", "values": NOTHING}}]}
-        )
-    )
+def test_a_list_or_map_whose_elements_take_bytes_is_read(of: Any) -> None:
+    assert parsed(record({"name": "x", "type": of}))
 
 
 @pytest.mark.parametrize("logical", [[], {}, None, 7])

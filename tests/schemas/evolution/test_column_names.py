@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.schemas.evolution.column_names import LENGTH_LIMIT, claimed, folded, is_reserved, suffixed
-from frazil.schemas.types import Field, Kind, Primitive
 
 
 @pytest.mark.parametrize(
@@ -71,9 +69,3 @@ def test_any_name_can_be_claimed(source: str, taken: set[str], top: bool) -> Non
     assert len(name) <= LENGTH_LIMIT
     assert name not in taken
     assert not (top and is_reserved(name))
-
-
-def test_a_field_may_be_named_by_nothing_and_keeps_that_name_as_its_source() -> None:
-    field = replace(Field("", Primitive(Kind.LONG)), name=folded(""))
-    assert (field.name, field.source) == ("_", "")
-    assert Field("a", Primitive(Kind.LONG)).source == "a"

@@ -28,8 +28,6 @@ from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
 from tests.schemas.row_types import STRING
 from tests.support.fitting import fits
 
-Version = tuple[int, Any]
-
 
 def record(name: str, *fields: tuple[str, Any], **more: Any) -> dict[str, Any]:
     return {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields], **more}

@@ -6,7 +6,6 @@ from frazil.schemas.evolution.column_names import is_reserved
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 from tests.schemas.row_types import DOUBLE, FLOAT, INT, LONG, STRING, VERSIONS, struct
-from tests.support.fitting import fits
 
 
 def merged(*versions: Struct) -> Struct:
@@ -169,12 +168,3 @@ def test_names_are_unique_and_each_source_name_means_one_field(versions: list[tu
     assert len(set(names)) == len(names)
     assert len(set(sources)) == len(sources)
     assert not any(is_reserved(name) for name in names)
-
-
-@settings(deadline=None)
-@given(VERSIONS)
-def test_each_version_that_is_merged_fits_what_comes_of_it(versions: list[tuple[int, Struct]]) -> None:
-    found = merge(versions)
-    for schema_id, version in versions:
-        if schema_id not in found.incompatible:
-            assert fits(found.type, version) is None

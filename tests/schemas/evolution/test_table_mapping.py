@@ -12,7 +12,7 @@ from frazil.schemas.evolution.merge import merge
 from frazil.schemas.evolution.schema_changes import AddColumn, applied
 from frazil.schemas.evolution.table_mapping import landing, target
 from frazil.schemas.metadata import metadata_fields
-from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct, holds
+from frazil.schemas.types import Field, ListOf, Primitive, Struct, holds
 from tests.schemas.row_types import INT, LONG, STRING, VERSIONS, struct
 from tests.support.fitting import fits
 
@@ -81,31 +81,6 @@ def test_a_version_that_lacks_what_a_frozen_table_requires_is_left_out() -> None
         may_widen=False,
     )
     assert list(plan.incompatible) == [2, 3]
-
-
-def test_records_fit_a_wider_column_and_not_a_narrower_one() -> None:
-    wide = merge([(1, struct(a=LONG, b=ListOf(struct(c=LONG)), d=MapOf(STRING, LONG)))]).type
-    assert fits(wide, struct(a=INT, b=ListOf(struct(c=INT)), d=MapOf(STRING, INT))) is None
-    narrow = merge([(1, struct(a=INT))]).type
-    assert str(fits(narrow, struct(a=LONG))).startswith("a: int does not hold long")
-
-
-def test_a_field_without_a_column_does_not_fit() -> None:
-    row = merge([(1, struct(a=ListOf(struct(b=INT))))]).type
-    assert str(fits(row, struct(a=ListOf(struct(b=INT, C=INT))))).startswith("a.element.C: the table has no column")
-
-
-def test_null_does_not_fit_a_required_column() -> None:
-    assert fits(struct(a=INT), Struct((Field("a", INT),))) is not None
-    assert fits(struct(a=INT), Struct(())) is not None
-    assert fits(struct(a=ListOf(INT, element_required=True)), struct(a=ListOf(INT))) is not None
-
-
-def test_json_text_takes_any_structure_and_no_scalar() -> None:
-    row = struct(Field("x", STRING, as_json=True))
-    assert fits(row, struct(x=struct(a=INT))) is None
-    assert fits(row, row) is None
-    assert str(fits(row, struct(x=STRING))).startswith("x: the column x holds JSON text")
 
 
 @settings(deadline=None)
