@@ -300,6 +300,19 @@ def test_data_files_that_a_catalog_places_elsewhere_are_no_difference() -> None:
     assert differences(declared(), actual) == ()
 
 
+def test_a_declared_property_wins_in_a_new_table() -> None:
+    merged_from = "commit.manifest.min-count-to-merge"
+
+    def of(**declared: str) -> dict[str, str]:
+        return layout.properties(
+            format_version=2, target_file_size_bytes=1 << 27, keep_snapshots=9, offset_columns=("o",), declared=declared
+        )
+
+    assert (of()[merged_from], of()["write.metadata.metrics.column.o"]) == (str(layout.FEW_MANIFESTS), "full")
+    found = of(team="checkout", **{merged_from: "100"})
+    assert (found["team"], found[merged_from]) == ("checkout", "100")
+
+
 # ── Columns of Frazil's that another engine dropped or renamed ──────────────────────────────────
 @pytest.mark.parametrize("style", ["flat", "struct"])
 def test_a_dropped_column_that_rows_may_lack_is_added_again(style: str) -> None:

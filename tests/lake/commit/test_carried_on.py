@@ -131,9 +131,3 @@ def test_deleted_keys_are_carried_on_until_a_batch_or_a_decision_says_otherwise(
     commits.add(at(FIRST, 1), at(FIRST, 2), remembered=RememberedDeletes())
     assert commits.last is not None
     assert ledger.REMEMBERED_DELETES not in commits.last.summary
-
-
-def test_an_account_is_read_as_it_was_written() -> None:
-    account = KeyAccount(rows=3, hash=2**63, records=9, inserted=1, staged=70, until=60)
-    assert KeyAccount.parse(str(account)) == account
-    assert "until" not in str(KeyAccount())

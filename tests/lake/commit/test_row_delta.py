@@ -85,14 +85,6 @@ def test_only_deletes(table: KeyedTable) -> None:
     assert table.size() == 0
 
 
-def test_a_lost_answer_is_found(table: KeyedTable) -> None:
-    batch = table.staged(SECOND)
-    assert not table.publish(batch).found
-    table.expect(SECOND)
-    assert table.publish(batch).found
-    table.check()
-
-
 def compact_and_expire(table: KeyedTable) -> None:
     table.compact()
     table.expire()
@@ -150,16 +142,6 @@ def test_a_twin_wins_in_between(table_of: Callable[[int], KeyedTable], version: 
     with pytest.raises(Fenced):
         table.publish(mine, failpoint=once(step, lambda: table.publish(twins, run="twin")))
     table.expect(SECOND)
-    table.check()
-
-
-@pytest.mark.long
-def test_what_iceberg_refuses_twice_on_one_head_is_no_outage(table: KeyedTable) -> None:
-    refs = table.iceberg.load(table.name).manageSnapshots()
-    head = table.iceberg.load(table.name).currentSnapshot().snapshotId()
-    refs.removeTag("frazil_p").createBranch("frazil_p", head).commit()
-    with pytest.raises(CommitRefused, match="frazil_p is a branch not a tag"):
-        table.publish(table.staged(SECOND))
     table.check()
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from frazil.errors import LedgerLost, LedgerTooNew
 from frazil.exit_codes import Exit, exit_of
-from frazil.lake.ledger.entry import Entry, commit_id, stored
+from frazil.lake.ledger.entry import MARK, MOST_PLAIN, Entry, commit_id, compact, plain, stored
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts, Totals
 
@@ -83,13 +83,13 @@ def summary(partitions: int, offset: int, **more: str) -> dict[str, str]:
 
 
 def test_offsets_of_a_thousand_partitions_are_stored_compact_and_read_as_they_were() -> None:
-    plain = summary(1000, 1_234_567)
-    held = stored(plain)
+    written = summary(1000, 1_234_567)
+    held = stored(written)
     assert held["frazil.format"] == "2"
-    assert sum(map(len, held.values())) < sum(map(len, plain.values())) / 5
+    assert sum(map(len, held.values())) < sum(map(len, written.values())) / 5
     assert (Entry.of(1, held), Entry.of(1, held).totals) == (
-        Entry.of(1, {**plain, "frazil.format": "2"}),
-        Entry.of(1, plain).totals,
+        Entry.of(1, {**written, "frazil.format": "2"}),
+        Entry.of(1, written).totals,
     )
 
 
@@ -126,3 +126,15 @@ def test_counts_that_lack_a_member_are_damaged(name: str) -> None:
     del document[name]
     with pytest.raises(KeyError, match=name):
         Counts.parse(json.dumps(document))
+
+
+@given(st.text(), st.integers(1, 20_000))
+def test_a_compressed_value_is_its_own_text_again(text: str, times: int) -> None:
+    assert plain(compact(text * (times // (len(text) + 1)))) == text * (times // (len(text) + 1))
+
+
+def test_only_a_long_value_is_compressed() -> None:
+    assert compact("x" * MOST_PLAIN) == "x" * MOST_PLAIN
+    text = json.dumps({str(p): 1_000_000 + p for p in range(1000)})
+    assert compact(text).startswith(MARK)
+    assert len(compact(text)) < len(text) / 2
