@@ -71,14 +71,6 @@ def test_many_small_files_are_compacted_though_their_partition_is_open(stock: St
     stock.assert_nothing_changed()
 
 
-def test_a_dry_run_tells_and_changes_nothing(stock: Stock) -> None:
-    stock.land(3)
-    before = stock.metadata()
-    outcome = compact(stock.maintenance(dry_run=True), stock.main, Lease())
-    assert (outcome.ended, outcome.files_removed, outcome.files_added, outcome.rows) == (Status.DRY_RUN, 3, 1, 30)
-    assert stock.metadata() == before
-
-
 @pytest.mark.long
 def test_each_partition_keeps_its_own_files(stock_of: Callable[..., Stock]) -> None:
     stock = stock_of(partition_by=("bucket(2, order_id)",))

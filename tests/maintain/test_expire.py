@@ -63,14 +63,6 @@ def test_the_ledger_stays_behind_many_commits_of_others(stock: Stock) -> None:
     stock.assert_nothing_changed()
 
 
-def test_a_dry_run_tells_and_changes_nothing(stock: Stock) -> None:
-    stock.land(8)
-    before = stock.metadata()
-    outcome = expire(stock.maintenance(dry_run=True), stock.main)
-    assert (outcome.ended, outcome.snapshots) == (Status.DRY_RUN, 4)
-    assert stock.metadata() == before
-
-
 @pytest.mark.long
 def test_a_batch_that_lands_meanwhile_is_kept(stock: Stock) -> None:
     stock.land(8)

@@ -22,39 +22,21 @@ def release(stock: Stock, holder: str) -> None:
     leases.release(job(stock.iceberg, run=holder), stock.table)
 
 
-def test_a_second_maintainer_is_kept_away(stock: Stock) -> None:
-    assert take(stock, "one")
-    assert take(stock, "two") is None
-    assert stock.lease.holder == "one"
-
-
-def test_what_is_released_can_be_taken(stock: Stock) -> None:
-    take(stock, "one")
-    release(stock, "one")
-    taken = take(stock, "two")
-    assert taken is not None
-    assert (taken.holder, taken.number) == ("two", 2)
-
-
-def test_a_dead_maintainers_lease_runs_out(stock: Stock) -> None:
-    take(stock, "dead", now=1000)
-    assert take(stock, "next", now=1059) is None
-    taken = take(stock, "next", now=1060)
-    assert taken is not None
-    assert taken.holder == "next"
-
-
-def test_only_the_holder_releases(stock: Stock) -> None:
-    take(stock, "one")
-    release(stock, "two")
-    assert stock.lease.holder == "one"
-
-
-def test_a_holder_takes_it_anew(stock: Stock) -> None:
-    take(stock, "one", now=1000)
+def test_a_maintainer_has_the_lease_until_it_releases_it_or_is_dead(stock: Stock) -> None:
+    assert take(stock, "one", now=1000)
+    assert take(stock, "two", now=1059) is None
     again = take(stock, "one", now=1030)
     assert again is not None
     assert again.until_ms == 1_090_000
+    release(stock, "two")
+    assert stock.lease.holder == "one"
+    release(stock, "one")
+    taken = take(stock, "two", now=1031)
+    assert taken is not None
+    assert (taken.holder, taken.number) == ("two", 3)
+    assert take(stock, "next", now=1090) is None
+    assert take(stock, "next", now=1091)
+    assert stock.lease.holder == "next"
 
 
 def test_of_two_that_take_it_at_once_one_gets_it(stock: Stock) -> None:
