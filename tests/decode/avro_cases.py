@@ -13,6 +13,8 @@ from typing import Any
 import fastavro
 from fastavro.schema import parse_schema
 
+from tests.support.bodies import spoilt
+
 REJECTED = "rejected"
 PLAIN = ("boolean", "int", "long", "float", "double", "string", "bytes")
 LOGICAL: tuple[Any, ...] = (
@@ -49,7 +51,7 @@ class Cases:
             fastavro.schemaless_writer(out, self._parsed, self._value(self.schema))
             body = out.getvalue()
             is_valid = self._dice.random() < 0.6
-            found.append((body if is_valid else self._spoilt(body), is_valid))
+            found.append((body if is_valid else spoilt(self._dice, body), is_valid))
         return found
 
     def official(self, body: bytes) -> Any:
@@ -143,21 +145,6 @@ class Cases:
             case "string":
                 return dice.choice(("", "a", "é😀", "\0", "\ufffd"))
         return dice.randbytes(dice.randrange(4))
-
-    def _spoilt(self, body: bytes) -> bytes:
-        dice, spoilt = self._dice, bytearray(body)
-        for _ in range(dice.randrange(1, 3)):
-            at = dice.randrange(len(spoilt) + 1)
-            match dice.randrange(4):
-                case 0 if at < len(spoilt):
-                    spoilt[at] ^= 1 << dice.randrange(8)
-                case 1:
-                    del spoilt[at : at + 1]
-                case 2:
-                    spoilt[at:at] = dice.randbytes(1)
-                case _:
-                    del spoilt[at:]
-        return bytes(spoilt)
 
 
 class OutOfRange(Exception):

@@ -27,6 +27,7 @@ from frazil.decode.protobuf.protobuf_decoder import decoded
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas.protobuf import ProtobufSchema, row_type
 from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Struct, Type
+from tests.support.bodies import spoilt
 
 REJECTED = "rejected"
 SPOILT = "spoilt"
@@ -106,25 +107,8 @@ class Cases:
             if roll < 0.35:
                 body += self._filled(kind(), 0).SerializePartialToString()
             elif roll < 0.75:
-                body = self._spoilt(body)
+                body = spoilt(self._dice, body)
             yield body
-
-    def _spoilt(self, body: bytes) -> bytes:
-        dice, spoilt = self._dice, bytearray(body)
-        for _ in range(dice.randrange(1, 4)):
-            at = dice.randrange(len(spoilt) + 1)
-            match dice.randrange(5):
-                case 0 if at < len(spoilt):
-                    spoilt[at] ^= 1 << dice.randrange(8)
-                case 1:
-                    del spoilt[at : at + dice.randrange(1, 4)]
-                case 2:
-                    spoilt[at:at] = dice.randbytes(dice.randrange(1, 4))
-                case 3:
-                    spoilt[at:at] = spoilt[dice.randrange(len(spoilt) + 1) :][:6]
-                case _:
-                    del spoilt[at:]
-        return bytes(spoilt)
 
     def _filled(self, message: Any, depth: int) -> Any:
         dice = self._dice

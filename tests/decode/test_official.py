@@ -210,15 +210,11 @@ def test_thousands_of_protobuf_records_are_read_alike(seed: int, part: int) -> N
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("part", range(12))
-def test_thousands_of_avro_records_are_read_alike(spark: SparkSession, seed: int, part: int) -> None:
-    check_avro(spark, Random(f"{seed} {part}"), 12, 300)
-
-
-@pytest.mark.long
-@pytest.mark.spark
-@pytest.mark.parametrize("part", range(12))
-def test_thousands_of_json_records_are_read_alike(spark: SparkSession, seed: int, part: int) -> None:
-    check_json(spark, Random(f"{seed} {part}"), 12, 300)
+@pytest.mark.parametrize("check", [check_avro, check_json])
+def test_thousands_of_records_are_read_alike(
+    spark: SparkSession, seed: int, part: int, check: Callable[..., None]
+) -> None:
+    check(spark, Random(f"{seed} {part}"), 12, 300)
 
 
 def test_a_row_that_differs_is_seen() -> None:

@@ -1,8 +1,9 @@
-"""A body decoded by one expression, where a test has no frame of records."""
+"""Bodies: decoded by one expression, where a test has no frame of records; and spoilt at random."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -20,3 +21,22 @@ def _bound(given: tuple[Column, ...], steps: tuple[Callable[..., Column], ...]) 
     if len(steps) == 1:
         return made
     return F.transform(F.array(made), lambda one: _bound((*given, one), steps[1:]))[0]
+
+
+def spoilt(dice: Random, body: bytes) -> bytes:
+    """Change, lose, insert or repeat some bytes, or cut the end off."""
+    made = bytearray(body)
+    for _ in range(dice.randrange(1, 4)):
+        at = dice.randrange(len(made) + 1)
+        match dice.randrange(5):
+            case 0 if at < len(made):
+                made[at] ^= 1 << dice.randrange(8)
+            case 1:
+                del made[at : at + dice.randrange(1, 4)]
+            case 2:
+                made[at:at] = dice.randbytes(dice.randrange(1, 4))
+            case 3:
+                made[at:at] = made[dice.randrange(len(made) + 1) :][:6]
+            case _:
+                del made[at:]
+    return bytes(made)

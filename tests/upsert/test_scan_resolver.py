@@ -16,6 +16,14 @@ def search(*rows: tuple[str, int, bool, int]) -> pa.Table:
     return pa.table(arrays, names=[FILE, POSITION, IS_DELETE, HASH, MOVED])
 
 
+def marked(found: pa.Table, **marks: list[bool]) -> pa.Table:
+    """Add the number of each row's key, and marks: False where none is given."""
+    for name in ("late", "kept", "void", "ties"):
+        found = found.append_column(f"_frazil_{name}", pa.array(marks.get(name, [False] * len(found))))
+    numbers = {key: n for n, key in enumerate(dict.fromkeys(found[HASH].to_pylist()))}
+    return found.append_column("_frazil_number", pa.array([numbers[k] for k in found[HASH].to_pylist()], pa.int32()))
+
+
 def test_positions_are_sorted_in_each_file() -> None:
     found = grouped(search(("b", 7, False, 1), ("a", 9, False, 2), ("b", 3, False, 3), ("a", 1, False, 4)))
     assert {path: list(at) for path, at in found.at.items()} == {"a": [1, 9], "b": [3, 7]}
@@ -44,15 +52,9 @@ def test_nothing_found_is_nothing() -> None:
 def test_a_late_record_leaves_its_row_alone() -> None:
     """Also if only one of several rows of its key is a later one."""
     found = search(("a", 1, False, 5), ("a", 2, False, 6), ("b", 1, False, 6), ("b", 2, True, 7))
-    marks = {
-        "_frazil_number": pa.array([0, 1, 1, 2], pa.int32()),
-        "_frazil_late": pa.array([False, True, False, False]),
-        "_frazil_kept": pa.array([False, False, False, True]),
-        "_frazil_void": pa.array([False] * 4),
-        "_frazil_ties": pa.array([False, True, False, False]),
-    }
-    for name, column in marks.items():
-        found = found.append_column(name, column)
+    found = marked(
+        found, late=[False, True, False, False], kept=[False, False, False, True], ties=[False, True, False, False]
+    )
     result = grouped(found)
     assert {path: list(at) for path, at in result.at.items()} == {"a": [1], "b": [2]}
     assert (result.updated, result.deleted, result.hash) == (1, 1, 12)
@@ -64,15 +66,7 @@ def test_a_late_record_leaves_its_row_alone() -> None:
 def test_a_write_without_effect_leaves_its_row_alone() -> None:
     """It lacks values that a row marked as deleted has, and this row stays."""
     found = search(("a", 1, False, 5), ("a", 2, False, 6), ("b", 1, True, 7))
-    marks = {
-        "_frazil_number": pa.array([0, 1, 2], pa.int32()),
-        "_frazil_late": pa.array([False] * 3),
-        "_frazil_kept": pa.array([True, False, False]),
-        "_frazil_void": pa.array([False, True, False]),
-        "_frazil_ties": pa.array([False] * 3),
-    }
-    for name, column in marks.items():
-        found = found.append_column(name, column)
+    found = marked(found, kept=[True, False, False], void=[False, True, False])
     result = grouped(found)
     assert {path: list(at) for path, at in result.at.items()} == {"a": [1], "b": [1]}
     assert (result.updated, result.deleted, result.hash) == (1, 1, 12)

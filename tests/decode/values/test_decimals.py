@@ -50,26 +50,25 @@ def leaf(written: str, precision: Any, scale: Any, size: int = 16) -> Any:
     return {"type": "bytes", "name": DECIMAL, "parameters": named, "optional": True}
 
 
+def avro_record(of: Any) -> dict[str, Any]:
+    name = of["name"] if isinstance(of, dict) and of["type"] == "fixed" else of
+    inner = {"type": "record", "name": "In", "fields": [{"name": "y", "type": name}]}
+    tree_fields = [{"name": "v", "type": name}, {"name": "next", "type": ["null", "Tree"]}]
+    types = {
+        "x": of,
+        "list": {"type": "array", "items": name},
+        "by": {"type": "map", "values": name},
+        "in": inner,
+        "tree": {"type": "record", "name": "Tree", "fields": tree_fields},
+        "either": ["null", name, "string"],
+    }
+    return {"type": "record", "name": "R", "fields": [{"name": n, "type": t} for n, t in types.items()]}
+
+
 def type_of(written: str, of: Any, *, connect_types: bool = False) -> RecordType:
     """A record of the fields x, list, by, in.y, and tree.tree.tree… which ends in JSON text."""
     if written.startswith("avro"):
-        name = of["name"] if of["type"] == "fixed" else of
-        inner = {"type": "record", "name": "In", "fields": [{"name": "y", "type": name}]}
-        tree = {
-            "type": "record",
-            "name": "Tree",
-            "fields": [{"name": "v", "type": name}, {"name": "next", "type": ["null", "Tree"]}],
-        }
-        types = {
-            "x": of,
-            "list": {"type": "array", "items": name},
-            "by": {"type": "map", "values": name},
-            "in": inner,
-            "tree": tree,
-            "either": ["null", name, "string"],
-        }
-        fields = [{"name": n, "type": t} for n, t in types.items()]
-        return avro_type(json.dumps({"type": "record", "name": "R", "fields": fields}), {}, connect_types=connect_types)
+        return avro_type(json.dumps(avro_record(of)), {}, connect_types=connect_types)
     if written.startswith("json"):
         inner = {"type": "object", "properties": {"y": of}}
         types = {
@@ -97,22 +96,12 @@ def body(written: str, number: int, scale: int, size: int) -> bytes:
     held: Any = octets(number, size if written == "avro fixed" else 0)
     if written.startswith("avro"):
         kind = {"type": "fixed", "name": "F", "size": size} if written == "avro fixed" else "bytes"
-        again = "F" if written == "avro fixed" else "bytes"
-        tree = {
-            "type": "record",
-            "name": "Tree",
-            "fields": [{"name": "v", "type": again}, {"name": "next", "type": ["null", "Tree"]}],
-        }
-        types = {"x": kind, "list": {"type": "array", "items": again}, "by": {"type": "map", "values": again}}
-        types |= {"in": {"type": "record", "name": "In", "fields": [{"name": "y", "type": again}]}, "tree": tree}
-        types["either"] = ["null", again, "string"]
-        schema = {"type": "record", "name": "R", "fields": [{"name": n, "type": t} for n, t in types.items()]}
         branch: Any = None
         for _ in range(4):
             branch = {"v": held, "next": branch}
         out = io.BytesIO()
         row = {"x": held, "list": [held], "by": {"k": held}, "in": {"y": held}, "tree": branch, "either": held}
-        fastavro.schemaless_writer(out, fastavro.parse_schema(schema), row)
+        fastavro.schemaless_writer(out, fastavro.parse_schema(avro_record(kind)), row)
         return out.getvalue()
     one = value_of(number, scale) if written == "json_schema numeric" else json.dumps(base64.b64encode(held).decode())
     row_text = f'{{"x": {one}, "list": [{one}], "by": {{"k": {one}}}, "in": {{"y": {one}}}}}'
