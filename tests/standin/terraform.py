@@ -10,7 +10,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -41,39 +40,30 @@ class StandIn:
     def mirror(self) -> Path:
         """Return a mirror of providers that contains the stand-in. Builds it if it does not exist.
 
-        Raises `LocalPartFailed` if Go or Terraform is missing, or with Go's message if the build fails.
+        Raises `LocalPartFailed` if Go is missing, or with Go's message if the build fails.
         """
-        go, terraform = _program("go"), _program("terraform")
-        folder = cache_folder() / "terraform" / self._digest(go, terraform)
+        go = _program("go")
+        folder = cache_folder() / "terraform" / self._digest(go)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with folder.with_suffix(".lock").open("w") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             if not folder.is_dir():
                 with tempfile.TemporaryDirectory(prefix=".build-", dir=folder.parent) as temporary:
-                    self._build(go, Path(temporary, "mirror") / self._place(go, terraform))
+                    self._build(go, Path(temporary, "mirror") / self._place(go))
                     Path(temporary, "mirror").rename(folder)
         return folder
 
-    def _digest(self, *programs: str) -> str:
-        digest = hashlib.sha256(f"{self.provider} {self.version} {BUILD_FLAGS}".encode())
-        for program in programs:
-            digest.update(_output([program, "version"]).partition("\n")[0].encode())
+    def _digest(self, go: str) -> str:
+        digest = hashlib.sha256(f"{self.provider} {self.version} {BUILD_FLAGS} {_output([go, 'version'])}".encode())
         for file in sorted([*self.source.glob("*.go"), *self.source.glob("go.*")]):
             digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
         return digest.hexdigest()[:16]
 
-    def _place(self, go: str, terraform: str) -> Path:
-        """Return the stand-in's path in a mirror. Terraform knows the host of a name without one."""
+    def _place(self, go: str) -> Path:
+        """Return the stand-in's path in a mirror."""
         system = "_".join(_output([go, "env", "GOOS", "GOARCH"]).split())
-        wanted = {"terraform": {"required_providers": {"it": {"source": self.provider, "version": self.version}}}}
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "main.tf.json").write_text(json.dumps(wanted))
-            listed = _output([terraform, f"-chdir={folder}", "providers"])
-        found = re.search(rf"provider\[(\S+/{re.escape(self.provider)})\]", listed)
-        if found is None:
-            raise LocalPartFailed(f"terraform does not list the provider {self.provider}:\n{listed}")
         name = f"terraform-provider-{self.provider.partition('/')[2]}_v{self.version}"
-        return Path(found[1], self.version, system, name)
+        return Path("registry.terraform.io", self.provider, self.version, system, name)
 
     def _build(self, go: str, program: Path) -> None:
         program.parent.mkdir(parents=True)

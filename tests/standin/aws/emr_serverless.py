@@ -16,7 +16,7 @@ from moto.emrserverless import urls
 from moto.emrserverless.exceptions import AccessDeniedException, ResourceNotFoundException, ValidationException
 
 from tests.standin.aws.emr_applications import Applications, Conflict, Runs, plain
-from tests.standin.aws.job_run import STREAMING, Attempt, JobRun, Surroundings
+from tests.standin.aws.job_run import STREAMING, JobRun, Surroundings
 from tests.standin.aws.run_events import deliver, state_change
 
 GRACE_SECONDS = range(15, 1801)
@@ -24,7 +24,6 @@ GRACE_SECONDS = range(15, 1801)
 LOOK_SECONDS = 0.1
 _ASKED = (
     "executionRoleArn",
-    "executionIamPolicy",
     "jobDriver",
     "configurationOverrides",
     "tags",
@@ -39,7 +38,6 @@ _PATHS = (
     "applications/(?P<applicationId>[^/]+)/stop$",
     "applications/(?P<applicationId>[^/]+)/jobruns$",
     "applications/(?P<applicationId>[^/]+)/jobruns/(?P<jobRunId>[^/]+)$",
-    "applications/(?P<applicationId>[^/]+)/jobruns/(?P<jobRunId>[^/]+)/attempts$",
     "tags/(?P<resourceArn>.+)$",
 )
 
@@ -94,20 +92,15 @@ class JobRuns(Applications):
         return self._started(made)
 
     def get_job_run(self) -> ActionResult:
-        """Return a run or one of its attempts."""
+        """Return a run and its newest attempt."""
         run = self._run()
-        number = self._get_int_param("attempt")
-        attempt = run.attempt if number is None else next((a for a in run.attempts if a.number == number), None)
-        if attempt is None:
-            raise ResourceNotFoundException(f"{run.id} attempt {number}", "JobRun")
         request = run.request
         seconds = ((run.ended_at or self.runs.around.today()) - run.started_at).total_seconds() if run.started_at else 0
         described = {
-            **self._summary(run, attempt),
+            **self._summary(run),
             "jobRunId": run.id,
             "tags": run.tags,
             "retryPolicy": request["retryPolicy"],
-            "executionIamPolicy": request["executionIamPolicy"],
             "jobDriver": request["jobDriver"],
             "configurationOverrides": request["configurationOverrides"],
             "networkConfiguration": self.application.network_configuration,
@@ -121,26 +114,13 @@ class JobRuns(Applications):
 
     def list_job_runs(self) -> ActionResult:
         """Return one page, the newest first."""
-        states, mode = list(self._get_param("states", []) or []), self._get_param("mode")
-        after, before = self._time("createdAtAfter"), self._time("createdAtBefore")
+        states, after = list(self._get_param("states", []) or []), self._time("createdAtAfter")
         found = [
-            self._summary(run, run.attempt)
+            self._summary(run)
             for run in reversed(self.runs.of(self.application))
-            if (not states or run.state in states)
-            and (mode is None or run.request["mode"] == mode)
-            and (after is None or run.created_at > after)
-            and (before is None or run.created_at < before)
+            if (not states or run.state in states) and (after is None or run.created_at > after)
         ]
         return PaginatedResult({"jobRuns": found})
-
-    def list_job_run_attempts(self) -> ActionResult:
-        """Return one page, the newest first."""
-        run = self._run()
-        listed = [
-            {**self._summary(run, attempt), "jobCreatedAt": run.created_at, "createdAt": attempt.created_at}
-            for attempt in run.attempts
-        ]
-        return PaginatedResult({"jobRunAttempts": listed})
 
     def cancel_job_run(self) -> ActionResult:
         """Cancel a run that has not ended."""
@@ -185,7 +165,8 @@ class JobRuns(Applications):
             {"applicationId": run.request["applicationId"], "jobRunId": run.id, "arn": self.arn_of(run)}
         )
 
-    def _summary(self, run: JobRun, attempt: Attempt) -> dict[str, Any]:
+    def _summary(self, run: JobRun) -> dict[str, Any]:
+        attempt = run.attempt
         return {
             "applicationId": run.request["applicationId"],
             "id": run.id,

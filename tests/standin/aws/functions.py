@@ -58,7 +58,7 @@ class Functions:
         request = str(uuid.uuid4())
         answer = self.home / "functions" / f"{request}.json"
         program = self._unpacked(function.code_bytes)
-        role = Role(function.role, None, endpoint=self.endpoint, region=function.region)
+        role = Role(function.role, endpoint=self.endpoint, region=function.region)
         variables = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "AWS_LAMBDA_FUNCTION_NAME": function.function_name}
         # Not this interpreter: it belongs to the virtual environment, whose packages the service does not have.
         python = Path(getattr(sys, "_base_executable", sys.executable)).resolve()

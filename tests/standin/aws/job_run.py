@@ -89,7 +89,6 @@ class JobRun:
         self._began_running: float | None = None
         self._killed_at: float | None = None
         self._failures: list[float] = []
-        self._past: list[Attempt] = []
         self._now = Attempt(
             number=1, state=RunState.QUEUED, details="", created_at=self.created_at, updated_at=self.created_at
         )
@@ -103,11 +102,6 @@ class JobRun:
     def attempt(self) -> Attempt:
         """The newest attempt."""
         return self._now
-
-    @property
-    def attempts(self) -> Sequence[Attempt]:
-        """All attempts, the newest first."""
-        return (self._now, *reversed(self._past))
 
     @property
     def is_streaming(self) -> bool:
@@ -191,10 +185,9 @@ class JobRun:
         self._failures = [*(at for at in self._failures if at > now - _HOUR), now]
         self._enter(RunState.FAILED, details=f"Job failed. {work.details}")
         if self._is_tried_again():
-            self._past.append(self._now)
             today = self._around.today()
             self._now = Attempt(
-                number=len(self._past) + 1, state=RunState.SUBMITTED, details="", created_at=today, updated_at=today
+                number=self._now.number + 1, state=RunState.SUBMITTED, details="", created_at=today, updated_at=today
             )
             self._since, self._work, self.ended_at = now, None, None
 

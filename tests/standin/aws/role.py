@@ -12,10 +12,10 @@ _ANY_KEY = "frazil"  # moto accepts any key and derives the account from it; thi
 
 
 class Role:
-    """A role that is assumed when its credentials are first needed. `policy` is the run's `executionIamPolicy`."""
+    """A role that is assumed when its credentials are first needed."""
 
-    def __init__(self, arn: str, policy: Mapping[str, Any] | None, *, endpoint: str, region: str) -> None:
-        self._arn, self._policy, self._endpoint, self._region = arn, policy or {}, endpoint, region
+    def __init__(self, arn: str, *, endpoint: str, region: str) -> None:
+        self._arn, self._endpoint, self._region = arn, endpoint, region
 
     def client(self, service: str) -> Any:
         """Return a client with the role's permissions."""
@@ -36,12 +36,8 @@ class Role:
     @cached_property
     def _credentials(self) -> dict[str, str]:
         anyone = {"aws_access_key_id": _ANY_KEY, "aws_secret_access_key": _ANY_KEY}
-        asked: dict[str, Any] = {"RoleArn": self._arn, "RoleSessionName": "emr-serverless"}
-        if self._policy.get("policy"):
-            asked["Policy"] = self._policy["policy"]
-        if self._policy.get("policyArns"):
-            asked["PolicyArns"] = [{"arn": arn} for arn in self._policy["policyArns"]]
-        given = _client("sts", self._endpoint, self._region, anyone).assume_role(**asked)["Credentials"]
+        sts = _client("sts", self._endpoint, self._region, anyone)
+        given = sts.assume_role(RoleArn=self._arn, RoleSessionName="emr-serverless")["Credentials"]
         return {
             "aws_access_key_id": given["AccessKeyId"],
             "aws_secret_access_key": given["SecretAccessKey"],

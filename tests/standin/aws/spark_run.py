@@ -53,12 +53,7 @@ class SparkRun:
         self._runs, self._request = runs, run.request
         self._name = f"{run.id}-{run.attempt.number}"
         self._folder = runs.home / "runs" / self._name
-        self._role = Role(
-            run.request["executionRoleArn"],
-            run.request["executionIamPolicy"],
-            endpoint=runs.endpoint,
-            region=run.request["region"],
-        )
+        self._role = Role(run.request["executionRoleArn"], endpoint=runs.endpoint, region=run.request["region"])
         self._logs = RunLogs.of(run)
         self._child: subprocess.Popen[bytes] | None = None
         self._process: Process | None = None
@@ -110,7 +105,7 @@ class SparkRun:
                 self._exit_code = code
 
     def _ran(self) -> int:
-        asked = submission(self._request["jobDriver"] or {}, self._request["configurationOverrides"] or {})
+        asked = submission(self._request["jobDriver"] or {})
         (self._folder / "tmp").mkdir(parents=True)
         s3 = self._role.client("s3")
         self._fetch(asked, s3)

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from frazil.errors import InvalidInput
-
-_FLAGS = {
-    "--name": "spark.app.name",
-    "--jars": "spark.jars",
-    "--py-files": "spark.submit.pyFiles",
-    "--files": "spark.files",
-    "--archives": "spark.archives",
-    "--driver-memory": "spark.driver.memory",
-    "--driver-cores": "spark.driver.cores",
-    "--executor-memory": "spark.executor.memory",
-    "--executor-cores": "spark.executor.cores",
-    "--num-executors": "spark.executor.instances",
-}
-"""Arguments of spark-submit that set a Spark setting."""
 
 _SERVICE = "spark.emr-serverless."
 _DRIVER_ENVIRONMENT = f"{_SERVICE}driverEnv."
@@ -63,13 +49,12 @@ class Submission:
         return settings
 
 
-def submission(job_driver: Mapping[str, Any], overrides: Mapping[str, Any]) -> Submission:
-    """Parse a run's `jobDriver` and `configurationOverrides`. Raises `InvalidInput` if it cannot run here."""
+def submission(job_driver: Mapping[str, Any]) -> Submission:
+    """Parse a run's `jobDriver`. Raises `InvalidInput` if it cannot run here."""
     submit = job_driver.get("sparkSubmit")
     if submit is None:
         raise InvalidInput("sparkSubmit is missing", where="jobDriver", do="Submit a Spark job")
-    settings = dict(_defaults(overrides))
-    settings |= _parameters(submit.get("sparkSubmitParameters") or "")
+    settings = _parameters(submit.get("sparkSubmitParameters") or "")
     for uri in (submit["entryPoint"], *(part for key in _FETCHED for part in _listed(settings.get(key)))):
         if not uri.startswith("s3://"):
             raise InvalidInput(f"{uri} is not on S3", where="sparkSubmit", do="Upload it, and name its s3:// address")
@@ -90,26 +75,11 @@ def name_of(uri: str) -> str:
     return uri.rpartition("/")[2]
 
 
-def _defaults(overrides: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for one in overrides.get("applicationConfiguration") or ():
-        if one["classification"] == "spark-defaults":
-            yield from (one.get("properties") or {}).items()
-
-
 def _parameters(text: str) -> dict[str, str]:
-    settings: dict[str, str] = {}
-    words = iter(shlex.split(text))
-    for word in words:
-        flag, equals, value = word.partition("=")
-        value = value if equals else next(words, "")
-        if flag in ("--conf", "-c"):
-            key, _, value = value.partition("=")
-        elif flag in _FLAGS:
-            key = _FLAGS[flag]
-        else:
-            raise InvalidInput(f"{word} is not supported", where="sparkSubmitParameters", do="Write it as --conf")
-        settings[key] = value
-    return settings
+    words = shlex.split(text)
+    if words[::2] != ["--conf"] * (len(words) // 2):
+        raise InvalidInput("only --conf is supported", where="sparkSubmitParameters", do="Write it as --conf")
+    return dict(word.split("=", 1) for word in words[1::2])
 
 
 def _listed(value: str | None) -> Sequence[str]:
