@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +21,6 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import app
 from frazil.cli.release import built
-from frazil.clients.emr import Emr
 from frazil.clients.object_store import ObjectStore, Stored
 from frazil.declaration import canonical, environment_document
 from frazil.declaration.documents.document import document
@@ -34,9 +32,6 @@ from frazil.release.manifest import MANIFEST, Architecture, Release, Role, manif
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode, Worker, Workers, desired_document, desired_key
 from frazil.rollout.function_settings import EXECUTION, HANDLER, TIMEOUT_SECONDS, Settings
-from frazil.rollout.readiness import ProofReadiness
-from frazil.rollout.reconcile import Reconciler
-from frazil.rollout.removed_jobs import need_of
 from frazil.rollout.run_proof import proof_prefix
 from frazil.rollout.state import stored_state
 from stacks.spec.deployments import DEPLOYMENTS
@@ -113,11 +108,6 @@ class Cloud:
         """As Terraform does."""
         self.client("s3").put_object(Bucket=BUCKET, Key=key, Body=data)
         return key
-
-    def another_application(self) -> str:
-        emr = self.client("emr-serverless")
-        made = emr.create_application(name="frazil", releaseLabel=NEWEST, type="SPARK", clientToken=uuid.uuid4().hex)
-        return str(made["applicationId"])
 
     def deploy(
         self,
@@ -266,7 +256,9 @@ def cloud(
         monkeypatch.setenv(variable, "test")
     made = Cloud(world, Shop(world, cast(Any, None), glue_environment(world), name), "", tmp_path)
     made.client("s3").create_bucket(Bucket=BUCKET)
-    made.application = made.another_application()
+    made.application = made.client("emr-serverless").create_application(
+        name="frazil", releaseLabel=NEWEST, type="SPARK", clientToken=uuid.uuid4().hex
+    )["applicationId"]
     made.deploy(first, 1)
     for one in ("first", "second"):
         made.frazil("release", "upload", made.at, "--from", str(folder / one))
@@ -344,43 +336,6 @@ def test_a_streaming_run_is_swapped_for_another_release_and_no_record_is_lost_or
     _, alive = psutil.wait_procs(family, timeout=5)
     assert not alive
     assert noted(cloud.world.home / PART) == []
-
-
-@pytest.mark.parametrize("mode", list(Mode))
-def test_a_job_moves_to_another_application_and_no_record_is_lost_or_doubled(
-    cloud: Cloud, first: Release, mode: Mode
-) -> None:
-    shop, former = cloud.shop, cloud.application
-    schema = shop.register()
-    shop.produce(shop.orders(50, schema))
-    cloud.deploy(first, 1, mode)
-    assert cloud.frazil("jobs", "reconcile", cloud.at)["runs"] == 1
-    emr = Emr(cloud.client("emr-serverless"))
-    assert emr.application_state(former) == "STARTED"
-
-    def produce(number: int) -> None:
-        shop.produce(shop.orders(20, schema, first=1000 + number * 20))
-
-    with producing(produce):
-        cloud.application = cloud.another_application()
-        cloud.deploy(first, 2, mode)
-        assert cloud.frazil("jobs", "reconcile", cloud.at)["runs"] == 2
-    applications = {run["generation"]: run["application"] for run in cloud.frazil("jobs", "list", cloud.at)["runs"]}
-    assert applications[2] == cloud.application
-    store = ObjectStore(cloud.client("s3"), BUCKET)
-    assert need_of(store, former) == ""
-    assert emr.active(former) == ()
-    emr.stop_application(former)
-    cloud.client("emr-serverless").delete_application(applicationId=former)
-    if mode is Mode.DRAIN:  # the rest is landed by the next drain
-        holder = Reconciler(
-            store=store, bucket=BUCKET, emr=emr, readiness=ProofReadiness(store), clock=time.time, wait=time.sleep
-        )
-        holder.one_pass("ingest", holder="test", execution="e1")
-        until(lambda: cloud.run()["state"] in ENDED, seconds=180)
-    else:
-        cloud.lands_all()
-    cloud.assert_proven()
 
 
 def test_the_deployed_reconciler_drains_by_its_schedule_and_proves_a_release_by_events(

@@ -95,24 +95,6 @@ def test_only_a_proven_generation_is_tried_again_by_the_service(world: World) ->
     assert tries(first) == [1, 5, 5]
 
 
-@pytest.mark.parametrize("readiness", [Readiness.UNKNOWN, Readiness.PARTLY, Readiness.CAUGHT_UP])
-def test_a_good_release_is_not_rolled_back_for_a_quiet_topic_or_a_kafka_that_cannot_be_asked(
-    world: World, readiness: Readiness
-) -> None:
-    first = world.want(desired())
-    world.settle()
-    world.readiness[2] = readiness
-    second = world.want(replaced(first))
-    assert world.run() == second
-    assert world.steps() == ["Cancel", "Start", "Leave" if readiness is Readiness.UNKNOWN else "Prove"]
-    world.time.sleep(100_000)
-    assert world.reconciler().drift(JOB) == ()
-    assert world.run() == second
-    assert len(world.runs_of(second)) == 1
-    assert stored_state(world.store, JOB).given_up == ()
-    assert stored_state(world.store, JOB).proven == (first if readiness is Readiness.UNKNOWN else second)
-
-
 @pytest.mark.parametrize("when", ["before", "while it is proven", "after"])
 def test_a_stopped_pipeline_stays_stopped_when_the_release_is_given_up(world: World, when: str) -> None:
     first = world.want(desired())

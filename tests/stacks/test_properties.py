@@ -83,6 +83,18 @@ def test_every_bucket_has_all_that_makes_it_private(environment: str) -> None:
 
 
 @pytest.mark.parametrize("environment", NAMES)
+def test_files_are_encrypted_with_our_key(environment: str) -> None:
+    stack = stacks_of(environment)["foundation"]
+    [key] = resources(stack, "aws_kms_key")
+    for each in resources(stack, "aws_s3_bucket_server_side_encryption_configuration").values():
+        [rule] = each["rule"]
+        assert rule["apply_server_side_encryption_by_default"] == {
+            "kms_master_key_id": f"${{aws_kms_key.{key}.arn}}",
+            "sse_algorithm": "aws:kms",
+        }
+
+
+@pytest.mark.parametrize("environment", NAMES)
 def test_a_marker_of_a_deleted_object_is_removed_when_its_versions_are(environment: str) -> None:
     """Maintenance leaves one for each file that it deletes. Where objects expire by age, S3 removes them itself."""
     for name, each in resources(stacks_of(environment)["foundation"], "aws_s3_bucket_lifecycle_configuration").items():

@@ -19,6 +19,7 @@ from stacks.spec.deployments import DEPLOYMENTS, Access, dev, overlapping
 from stacks.workflow import app
 from stacks.workflow.deployed import Deployed, write
 from tests.stacks.synthesised import release
+from tests.stacks.test_first_deployment import DECLARED
 
 CLASHING = """
 from frazil.declaration import Pipeline, Table, Topic
@@ -99,12 +100,6 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 ALL = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": "pipelines.py", "FRAZIL_RELEASE": "none"}
-DECLARED = """
-from frazil.declaration import Pipeline, Table, Topic
-from infra.confluent.managed_topic import ManagedTopic
-pipelines = [Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))]
-topics = [ManagedTopic("orders")]
-"""
 
 
 @pytest.mark.parametrize("missing", ALL)

@@ -280,35 +280,6 @@ def test_terraforms_own_plans_are_read_and_nothing_is_written(stack: Callable[..
 
 
 @needs_terraform
-def test_a_plan_that_terraform_refuses_is_told_with_what_it_would_do(stack: Callable[..., dict[str, Path]]) -> None:
-    """What holds data may not be replaced: Terraform says so, and the review says what would be lost."""
-    kept = {"lifecycle": {"prevent_destroy": True}, "triggers_replace": "1"}
-    folders = stack(one=data(**kept))
-    planned(folders)
-    apply(folders["one"])
-    stack(one=data(**{**kept, "triggers_replace": "2"}))
-    told = planned(folders)["one"]
-    assert told.plan is not None
-    assert told.plan["errored"] is True
-    assert "Instance cannot be destroyed" in told.why_not
-
-
-@needs_terraform
-def test_a_stack_that_needs_what_does_not_stand_says_what_to_apply_first(
-    stack: Callable[..., dict[str, Path]], tmp_path: Path
-) -> None:
-    remote = {"terraform_remote_state": {"r": {"backend": "local", "config": {"path": str(tmp_path / "none.tfstate")}}}}
-    needs = {"data": remote, "output": {"o": {"value": "${data.terraform_remote_state.r.outputs.o}"}}}
-    told = planned(stack(one=data(), two=needs))["two"]
-    assert told.plan is None or told.plan["errored"]
-    assert told.why_not == (
-        "Terraform cannot plan it: Unable to find remote state. Outputs of one do not exist yet: apply that, then review again"
-    )
-    alone = planned(stack(two=needs))["two"]
-    assert alone.why_not == "Terraform refuses this plan: Unable to find remote state"
-
-
-@needs_terraform
 def test_a_provider_that_cannot_be_had_is_an_error_in_terraforms_words(stack: Callable[..., dict[str, Path]]) -> None:
     wanted = {"terraform": {"required_providers": {"x": {"source": "127.0.0.1:9/none/such"}}}, "provider": {"x": {}}}
     with pytest.raises(NotPlanned, match="one: "):

@@ -184,17 +184,6 @@ def test_a_property_that_only_changes_its_case_keeps_its_column_and_waiting_reco
     assert "o.orderId (" in lost.what
 
 
-def test_removed_and_widened_columns_are_named() -> None:
-    (gone,) = told(as_json({"a": INTEGER, "b": {}}), as_json({"a": INTEGER}))
-    assert gone.what == (
-        "column b stays, and is null in new rows, also in those of waiting records that have it: the schema has it no more"
-    )
-    protos = [f'syntax = "proto3"; message O {{ {field} a = 1; }}' for field in ("int32", "int64")]
-    old, new = (pipeline(descriptors(text), value_format="protobuf", record_name="O") for text in protos)
-    (wider,) = told(old, new)
-    assert (wider.what, wider.is_dangerous) == ("column a widened from int to long", False)
-
-
 def test_a_column_of_the_declared_key_that_is_gone_stops_the_pipeline() -> None:
     before, after = (replace(as_json(p), write=Upsert(key="a")) for p in ({"a": TEXT, "b": TEXT}, {"b": TEXT}))
     (stops,) = told(before, after)
@@ -252,11 +241,6 @@ def test_a_key_that_is_a_record_instead_of_a_value_stops_the_pipeline() -> None:
     for before, after in ((one, value), (value, one)):
         (stops,) = told(before, after)
         assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key.schema")
-
-
-def test_a_new_field_of_keys_is_one_of_their_column() -> None:
-    (added,) = told(keyed_by({"a": TEXT}), keyed_by({"a": TEXT, "b": INTEGER}))
-    assert (added.what, added.is_dangerous) == ("column _kafka_key.b added, long", False)
 
 
 def of_columns(columns: tuple[str, ...], keys: tuple[str, ...] = ("id long",), **more: Any) -> Pipeline:
@@ -336,12 +320,3 @@ def test_a_schema_that_is_not_read_is_unknown_here(of: SchemaFile) -> None:
     unknown, *_ = told(pipeline(order(ID)), pipeline(of))
     assert unknown.is_dangerous
     assert "its effect on columns is unknown here: orders.avsc: " in unknown.what
-
-
-def test_a_new_property_of_anything_is_a_variant_where_the_table_has_them() -> None:
-    table = Table("shop.orders", format_version=3, json_columns="variant")
-    before, after = (
-        replace(pipeline(of_properties(properties), value_format="json_schema"), table=table)
-        for properties in ({"a": TEXT}, {"a": TEXT, "b": {}})
-    )
-    assert "column b added, variant" in [effect.what for effect in told(before, after)]
