@@ -118,7 +118,7 @@ def test_the_tree_lists_each_class_under_its_parent() -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_decision_names_its_pipeline_its_place_and_its_commands(name: str) -> None:
     error = EXAMPLES[name]
-    assert error.pipeline == error.facts["pipeline"] == "p"
+    assert error.pipeline == "p"
     assert str(error).startswith("pipeline p, ")
     assert re.findall(r"`frazil accept p ([a-z-]+) --reason …`", error.do) == list(error.events)
     assert error.events or error.do

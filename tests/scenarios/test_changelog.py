@@ -358,9 +358,8 @@ def test_the_mode_and_the_key_of_a_changelog_never_change(shop_of: ShopOf) -> No
         (Changelog(order_by="order_id"), "changelog by order_id, region ordered by order_id"),
         (Changelog(key="order_id"), "changelog by order_id"),
     ):
-        with pytest.raises(WriteModeDiffers) as refused:
+        with pytest.raises(WriteModeDiffers, match=f"the declaration has {declared}"):
             shop.drain(replace(shop.pipeline, write=write))
-        assert refused.value.facts["declared"] == declared
     assert len(shop.landed()) == 1
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from types import MappingProxyType
-from typing import Self
+from typing import Any, Self
 
 
 class FrazilError(Exception):
@@ -75,7 +74,7 @@ class DecisionRequired(FrazilError):
     """The pipeline stops until an operator decides; the message names the commands.
 
     `pipeline` is its name, `events` are those that `frazil accept` takes; without any, the operator removes the cause.
-    `facts` are what the message was made of, for programs; a `table`, else a `topic`, among them is the default place.
+    `facts` are what the pipeline's stop keeps of it in the table, besides the message.
     """
 
     def __init__(
@@ -83,15 +82,16 @@ class DecisionRequired(FrazilError):
         what: str,
         *,
         pipeline: str,
+        table: str = "",
+        topic: str = "",
         place: str = "",
         events: Sequence[str] = (),
         do: str = "",
         hint: str = "",
-        **facts: object,
+        **facts: Any,
     ) -> None:
-        self.pipeline, self.events = pipeline, tuple(events)
-        self.facts = MappingProxyType({"pipeline": pipeline, **facts})
-        place = place or next(f"{kind} {facts[kind]}" for kind in ("table", "topic") if kind in facts)
+        self.pipeline, self.events, self.facts = pipeline, tuple(events), facts
+        place = place or (f"table {table}" if table else f"topic {topic}")
         commands = ", ".join(f"`frazil accept {pipeline} {event} --reason …` {EVENTS[event]}" for event in events)
         self._hint = hint
         remedies = ", or ".join(part for part in (do, commands) if part)

@@ -1,4 +1,4 @@
-"""Errors that stop a pipeline until an operator decides: facts, with one template for each cause."""
+"""Errors that stop a pipeline until an operator decides, with one template for each cause."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ class RejectedRecords(DecisionRequired):
             do=do,
             hint=f"it counts for the first {named:,} of them" if 0 < named < number else "",
             topic=topic,
-            counts=dict(counts),
             record=(topic, partition, offset),
             records=records,
             until=until,
@@ -73,16 +72,7 @@ class TooManyRejected(DecisionRequired):
             f"max_rejected_percent is {most_percent}, and nothing of the batch was committed"
         )
         do = "Correct the declaration or the producer and run again"
-        return cls(
-            what,
-            pipeline=pipeline,
-            place=f"offsets {offsets}",
-            events=("rejected-share",),
-            do=do,
-            read=read,
-            counts=dict(counts),
-            most_percent=most_percent,
-        )
+        return cls(what, pipeline=pipeline, place=f"offsets {offsets}", events=("rejected-share",), do=do)
 
 
 class CountsDisagree(DecisionRequired):
@@ -95,7 +85,7 @@ class CountsDisagree(DecisionRequired):
             f"{name} {count}" for name, count in counts.items()
         )
         do = "Run again; if it persists, report it with this message"
-        return cls(what, pipeline=pipeline, place=f"offsets {offsets}", do=do, number=number, **counts)
+        return cls(what, pipeline=pipeline, place=f"offsets {offsets}", do=do)
 
     @classmethod
     def of_gaps(cls, pipeline: str, *, offsets: str, number: int, read: int, gaps: Mapping[int, int]) -> Self:
@@ -105,9 +95,7 @@ class CountsDisagree(DecisionRequired):
             "neither compacted nor declared transactional"
         )
         do = "If producers use transactions, declare Topic(…, transactional=True)"
-        return cls(
-            what, pipeline=pipeline, place=f"offsets {offsets}", do=do, number=number, read=read, gaps=dict(gaps)
-        )
+        return cls(what, pipeline=pipeline, place=f"offsets {offsets}", do=do)
 
 
 class LedgerLost(DecisionRequired):
@@ -127,7 +115,7 @@ class LedgerLost(DecisionRequired):
             f"{key} in the snapshot's summary is damaged",
             "Name another table: it is made from the declared start",
         )
-        return cls(what, pipeline=pipeline, place=f"snapshot {snapshot_id}", do=do, snapshot_id=snapshot_id, key=key)
+        return cls(what, pipeline=pipeline, place=f"snapshot {snapshot_id}", do=do)
 
 
 class OtherPipeline(DecisionRequired):
@@ -182,14 +170,14 @@ class ColumnsMissing(DecisionRequired):
             steps = dict.fromkeys(_renamed_back(name, str(now)) for name, now in missing.items())
             do = f"Run {'; '.join(f'ALTER TABLE {table} RENAME COLUMN {step}' for step in steps)}"
         what = f"the table lacks columns that Frazil writes: {what}"
-        return cls(what, pipeline=pipeline, do=do, table=table, missing=dict(missing))
+        return cls(what, pipeline=pipeline, do=do, table=table)
 
     @classmethod
     def of_layout(cls, pipeline: str, table: str, *, made_with: str) -> Self:
         """Return the error of a table whose columns of a record's place have the other layout."""
         what = f"the table was made with metadata_columns={made_with}, and no table changes that"
         do = f"Declare metadata_columns={made_with} again, or name another table: it is made from the declared start"
-        return cls(what, pipeline=pipeline, do=do, table=table, made_with=made_with)
+        return cls(what, pipeline=pipeline, do=do, table=table)
 
 
 class RolledBack(DecisionRequired):
@@ -230,7 +218,7 @@ class RolledBack(DecisionRequired):
             f"{side_table} has dead letters of commits that the table does not have: "
             "the table was set back to an earlier state"
         )
-        return cls(what, pipeline=pipeline, events=("rolled-back-replay",), table=table, side_table=side_table)
+        return cls(what, pipeline=pipeline, events=("rolled-back-replay",), table=table)
 
 
 class DeadLetterTableMismatch(DecisionRequired):
@@ -259,14 +247,7 @@ class TopicRecreated(DecisionRequired):
         if moved_to is not None:
             cause = f"the pipeline was moved from topic {topic} to topic {moved_to}"
         what = f"{cause}: its id is {topic_id}, the table holds records of {committed_id}"
-        return cls(
-            what,
-            pipeline=pipeline,
-            events=("topic-recreated",),
-            topic=topic,
-            topic_id=topic_id,
-            committed_id=committed_id,
-        )
+        return cls(what, pipeline=pipeline, events=("topic-recreated",), topic=topic)
 
 
 class LogTruncated(DecisionRequired):
@@ -277,21 +258,13 @@ class LogTruncated(DecisionRequired):
         """Return the error of partitions that the topic does not have."""
         what = f"the table holds offsets of partitions {sorted(partitions)}, which the topic does not have"
         do = "Check that the environment names the right cluster"
-        return cls(what, pipeline=pipeline, do=do, topic=topic, partitions=sorted(partitions))
+        return cls(what, pipeline=pipeline, do=do, topic=topic)
 
     @classmethod
     def at_end(cls, pipeline: str, topic: str, *, partition: int, committed: int, end: int) -> Self:
         """Return the error of a partition that ends before its committed offset."""
         what = f"the table holds partition {partition} up to offset {committed}, the topic ends at {end}"
-        return cls(
-            what,
-            pipeline=pipeline,
-            events=("log-truncated", "log-truncated-replay"),
-            topic=topic,
-            partition=partition,
-            committed=committed,
-            end=end,
-        )
+        return cls(what, pipeline=pipeline, events=("log-truncated", "log-truncated-replay"), topic=topic)
 
     @classmethod
     def replaced(cls, pipeline: str, topic: str, *, partitions: Collection[int], offset: int | None) -> Self:
@@ -300,14 +273,7 @@ class LogTruncated(DecisionRequired):
             f"the record at offset {offset} of partition {min(partitions)} is not the one that was read there; "
             f"so in {len(partitions)} partitions: the log was truncated and has grown again"
         )
-        return cls(
-            what,
-            pipeline=pipeline,
-            events=("log-truncated-replay", "log-truncated"),
-            topic=topic,
-            partitions=sorted(partitions),
-            offset=offset,
-        )
+        return cls(what, pipeline=pipeline, events=("log-truncated-replay", "log-truncated"), topic=topic)
 
 
 class OffsetsLost(DecisionRequired):
@@ -317,12 +283,4 @@ class OffsetsLost(DecisionRequired):
     def of(cls, pipeline: str, topic: str, *, partition: int, first: int, earliest: int) -> Self:
         """Return the error of a partition whose records from `first` up to `earliest` were deleted unread."""
         what = f"records {first} to {earliest - 1} of partition {partition} were deleted before they were read"
-        return cls(
-            what,
-            pipeline=pipeline,
-            events=("offsets-lost",),
-            topic=topic,
-            partition=partition,
-            first=first,
-            earliest=earliest,
-        )
+        return cls(what, pipeline=pipeline, events=("offsets-lost",), topic=topic)

@@ -70,15 +70,14 @@ class WriteModeDiffers(DecisionRequired):
             "the table has no identifier fields, which name its key: another engine removed them, or replaced the table"
         )
         do = f"Run {_identified(table, key)}" if may_identify else "Restore the table, in which the key is optional now"
-        facts = {"declared": modes[0], "made_for": modes[1]}
-        return cls(what, pipeline=pipeline, do=f"{do}, or name another table", table=table, **facts)
+        return cls(what, pipeline=pipeline, do=f"{do}, or name another table", table=table)
 
     @classmethod
     def _of(
         cls, pipeline: str, table: str, declared: str, made_for: str, *, do: str, whose: str = "declaration has"
     ) -> Self:
         what = f"the table was made for write mode {made_for}, and the {whose} {declared}"
-        return cls(what, pipeline=pipeline, do=do, table=table, declared=declared, made_for=made_for)
+        return cls(what, pipeline=pipeline, do=do, table=table)
 
 
 class KeysMissing(DecisionRequired):
@@ -93,7 +92,7 @@ class KeysMissing(DecisionRequired):
             "committed"
         )
         do = f"Name another table, with write=Append(){of_value}"
-        return cls(what, pipeline=pipeline, do=do, topic=topic, number=number)
+        return cls(what, pipeline=pipeline, do=do, topic=topic)
 
 
 class TooManyLate(DecisionRequired):
@@ -107,9 +106,7 @@ class TooManyLate(DecisionRequired):
             "failover of the source; nothing of the batch was committed"
         )
         do = "If newer records have the lower order, name another table: no order of this one can be changed"
-        return cls(
-            what, pipeline=pipeline, events=("late-records",), do=do, table=table, offsets=offsets, read=read, late=late
-        )
+        return cls(what, pipeline=pipeline, events=("late-records",), do=do, table=table)
 
 
 class DeletesLost(DecisionRequired):
@@ -128,16 +125,7 @@ class DeletesLost(DecisionRequired):
         do = (
             "Name another table: it is made from what the topic holds. A higher delete.retention.ms helps the next time"
         )
-        return cls(
-            what,
-            pipeline=pipeline,
-            events=("deletes-lost",),
-            do=do,
-            topic=topic,
-            gaps=gaps,
-            caught_up=caught_up,
-            retention_ms=retention_ms,
-        )
+        return cls(what, pipeline=pipeline, events=("deletes-lost",), do=do, topic=topic)
 
 
 class KeysMoved(DecisionRequired):
@@ -154,7 +142,7 @@ class KeysMoved(DecisionRequired):
             "If partitions were not added, have producers choose the partition by the columns of the table's key, or land the "
             "topic in another table with write=Append()"
         )
-        return cls(what, pipeline=pipeline, events=("keys-moved",), do=do, table=table, number=number)
+        return cls(what, pipeline=pipeline, events=("keys-moved",), do=do, table=table)
 
 
 class SourceTruncated(DecisionRequired):
@@ -171,9 +159,7 @@ class SourceTruncated(DecisionRequired):
             'Declare write=Upsert(on_truncate="delete_all") if the topic has one partition; else name another table, with '
             "start=At(…) after the truncate"
         )
-        return cls(
-            what, pipeline=pipeline, events=("source-truncated",), do=do, table=table, offsets=offsets, number=number
-        )
+        return cls(what, pipeline=pipeline, events=("source-truncated",), do=do, table=table)
 
 
 class RememberedDeletesLost(DecisionRequired):
@@ -187,4 +173,4 @@ class RememberedDeletesLost(DecisionRequired):
             "record would bring a deleted row back, and nothing of the batch was committed"
         )
         do = "Restore them from a backup or an earlier version, and have nothing but Frazil remove orphan files"
-        return cls(what, pipeline=pipeline, events=("remembered-deletes-lost",), do=do, table=table, files=files)
+        return cls(what, pipeline=pipeline, events=("remembered-deletes-lost",), do=do, table=table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,12 +149,11 @@ def note_end(pipeline: Pipeline, job: JobContext, error: FrazilError | None) -> 
         if error is None:
             stop.clear(job.iceberg, pipeline.table.identifier, pipeline.name)
             return
-        facts: Mapping[str, Any] = error.facts if isinstance(error, DecisionRequired) else {}
         noted = stop.Stop(
             error=type(error).__name__,
             message=job.redact(str(error)),
             commands=error.commands,
-            **{name: facts[name] for name in ("record", "records", "until", "topic_id") if name in facts},
+            **(error.facts if isinstance(error, DecisionRequired) else {}),
         )
         stop.note(job.iceberg, pipeline.table.identifier, pipeline.name, noted)
 

@@ -60,9 +60,8 @@ def test_records_that_are_not_those_that_were_counted_are_staged_again() -> None
 def test_a_truncate_is_no_record_that_the_error_mode_decides_on() -> None:
     """An operator may keep the rows also where the error mode is `suspend`; other records stop the pipeline all the same."""
     check([], kept={"truncated": 1})
-    with pytest.raises(RejectedRecords, match="undecodable") as stopped:
+    with pytest.raises(RejectedRecords, match="cannot land 1 undecodable: "):
         check(BAD[:1], kept={"truncated": 1, "undecodable": 1})
-    assert stopped.value.facts["counts"] == {"undecodable": 1}
 
 
 def test_places_are_ranges_of_offsets_by_partition() -> None:
