@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +33,7 @@ from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE
 from frazil.rollout.run_proof import Driver, Reached, RunName
 from frazil.rollout.state import RolloutState, state_key
 from frazil.smoke.deployed_job import Names, Services
-from frazil.smoke.probe import Outcome, Result, Subject, exit_of_results, results
+from frazil.smoke.probe import Answer, Outcome, answers, exit_of_answers
 from frazil.smoke.probes import probes
 from policies.documents import placeholders
 from tests.policies.example import policy
@@ -187,7 +189,7 @@ class Account:
         datum = {"MetricName": name, "Dimensions": listed, "Value": value, "Timestamp": at}
         self.client("cloudwatch").put_metric_data(Namespace=namespace, MetricData=[datum])
 
-    def smoke(self, name: str = "", *, publish: bool = False) -> dict[str, Result]:
+    def smoke(self, name: str = "", *, publish: bool = False) -> dict[str, Answer]:
         """Return the results by name; with a name, of this probe only."""
         services = Services(
             environment=PLACE,
@@ -200,10 +202,10 @@ class Account:
             wait=self.waited.append,
         )
         chosen = [each for each in probes(services, is_published=publish) if name in ("", each.name)]
-        return {each.probe.name: each for each in results(chosen)}
+        return {each.name: each for each in answers(chosen)}
 
     def outcome(self, name: str, **options: Any) -> tuple[Outcome, str]:
-        answer = self.smoke(name, **options)[name].answer
+        answer = self.smoke(name, **options)[name]
         return answer.outcome, f"{answer.found}. {answer.remedy}"
 
 
@@ -284,12 +286,17 @@ def _alarm(account: Account, name: str, state: str) -> None:
     cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="r")
 
 
-def test_a_healthy_environment_is_shown_probe_by_probe(account: Account) -> None:
+def subjects(names: Iterable[str]) -> set[str]:
+    return {re.sub(" (ingest|maintain)$", "", name) for name in names}
+
+
+def test_a_healthy_environment_is_shown_probe_by_probe(account: Account, root: Path) -> None:
     found = account.smoke()
-    assert {name: each.answer.found for name, each in found.items() if each.answer.outcome is not Outcome.SHOWN} == {}
-    assert {each.probe.subject for each in found.values()} == {*Subject}
-    assert exit_of_results(found.values()) is Exit.SUCCESS
-    assert found["log group maintain"].answer.found.startswith("/frazil/dev/maintain has ")
+    assert {name: each.found for name, each in found.items() if each.outcome is not Outcome.SHOWN} == {}
+    table = (root / "docs" / "deploy.md").read_text().partition("| probe |")[2].partition("\n\n")[0]
+    assert subjects(found) == set(re.findall(r"^\| ([a-z ]+) \|", table, re.MULTILINE))
+    assert exit_of_answers(found.values()) is Exit.SUCCESS
+    assert found["log group maintain"].found.startswith("/frazil/dev/maintain has ")
     shown = found["run ingest"].document()
     assert (shown["outcome"], shown["remedy"]) == ("shown", None)
 
@@ -361,9 +368,9 @@ def test_a_run_that_does_not_start_is_a_matter_of_capacity(account: Account) -> 
 def test_maintenance_that_never_ran_is_not_yet_and_fails_nothing(account: Account) -> None:
     account.found = [run for run in account.found if run.tags[TAG_JOB] != "maintain"]
     found = account.smoke()
-    assert {found[f"{each} maintain"].answer.outcome for each in ("run", "log group", "log files")} == {Outcome.NOT_YET}
-    assert not any(each.answer.is_awaited for each in found.values()), "it runs in some hours"
-    assert exit_of_results(found.values()) is Exit.SUCCESS
+    assert {found[f"{each} maintain"].outcome for each in ("run", "log group", "log files")} == {Outcome.NOT_YET}
+    assert not any(each.is_awaited for each in found.values()), "it runs in some hours"
+    assert exit_of_answers(found.values()) is Exit.SUCCESS
 
 
 def test_a_log_agent_that_writes_nothing_fails_after_ten_minutes(account: Account) -> None:
@@ -553,17 +560,17 @@ def test_tables_are_read_as_the_reader_if_there_is_one(account: Account) -> None
 def test_on_the_stand_ins_what_they_cannot_show_never_passes(account: Account) -> None:
     account.names = replace(NAMES, is_local=True)
     found = account.smoke()
-    hidden = {each.probe.subject for each in found.values() if each.answer.outcome is Outcome.NOT_HERE}
-    of_runs = {Subject.LOG_GROUP, Subject.RUNTIME, Subject.MISSING_OBJECTS, Subject.METRICS}
-    assert hidden == of_runs | {Subject.RECONCILER, Subject.ALARMS, Subject.ALARM_TOPIC}
-    assert exit_of_results(found.values()) is Exit.SUCCESS
-    assert "those of this machine: frazil 1.0.0" in found["runtime ingest"].answer.found
+    hidden = subjects(name for name, each in found.items() if each.outcome is Outcome.NOT_HERE)
+    of_runs = {"log group", "runtime", "missing objects", "metrics"}
+    assert hidden == of_runs | {"reconciler", "alarms", "alarm topic"}
+    assert exit_of_answers(found.values()) is Exit.SUCCESS
+    assert "those of this machine: frazil 1.0.0" in found["runtime ingest"].found
 
 
 def test_without_a_release_nothing_is_shown_and_nothing_fails(account: Account) -> None:
     account.store.objects.clear()
     [result] = account.smoke().values()
-    assert (result.answer.outcome, "no release is deployed" in result.answer.found) == (Outcome.NOT_YET, True)
+    assert (result.outcome, "no release is deployed" in result.found) == (Outcome.NOT_YET, True)
 
 
 def test_a_service_that_refuses_is_a_failure_of_its_probe_only(account: Account) -> None:
@@ -573,16 +580,16 @@ def test_a_service_that_refuses_is_a_failure_of_its_probe_only(account: Account)
     account.resources = Resources(lambda service: refusing if service == "lambda" else _client(service), region=REGION)
     account.resources.action = action
     found = account.smoke()
-    failed = {name: each for name, each in found.items() if each.answer.outcome is Outcome.FAILED}
+    failed = {name: each for name, each in found.items() if each.outcome is Outcome.FAILED}
     assert list(failed) == ["reconciler ingest"]
-    assert failed["reconciler ingest"].answer.exit is Exit.SERVICE_UNAVAILABLE
-    assert "AWS refused GetFunction: AccessDeniedException" in failed["reconciler ingest"].answer.found
+    assert failed["reconciler ingest"].exit is Exit.SERVICE_UNAVAILABLE
+    assert "AWS refused GetFunction: AccessDeniedException" in failed["reconciler ingest"].found
 
 
 def test_a_defect_of_one_probe_hides_no_other(account: Account) -> None:
     account.client("s3").put_object(Bucket="tables", Key="lake/shop.db/orders/metadata/1.metadata.json", Body=b"{}")
     found = account.smoke()
-    failed = {name: each.answer for name, each in found.items() if each.answer.outcome is Outcome.FAILED}
+    failed = {name: each for name, each in found.items() if each.outcome is Outcome.FAILED}
     assert (list(failed), failed["tables"].exit) == (["tables"], Exit.FAULT)
     assert "defect of Frazil" in failed["tables"].remedy
 

@@ -1,9 +1,9 @@
-"""Probes: questions to a deployed environment, their subjects and answers."""
+"""Probes: questions to a deployed environment, and their answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -34,6 +34,8 @@ class Answer:
     exit: Exit = Exit.SUCCESS
     is_awaited: bool = False
     """True if the same probe may show it within minutes, without a person."""
+    name: str = ""
+    """The name of the probe."""
 
     @classmethod
     def shown(cls, found: str) -> Answer:
@@ -61,56 +63,21 @@ class Answer:
         found = f"{error.where}: {error.what}" if error.where else error.what
         return cls(outcome=Outcome.FAILED, found=found, remedy=error.do, exit=exit_of(error))
 
-
-class Subject(StrEnum):
-    """The subject of a probe, in the order of docs/deploy.md, which says what each of them shows."""
-
-    RUN = "run"
-    LOG_GROUP = "log group"
-    LOG_FILES = "log files"
-    DOCUMENTS = "documents"
-    PROOF = "proof"
-    GENERATION = "generation"
-    RUNTIME = "runtime"
-    MISSING_OBJECTS = "missing objects"
-    SECRET = "secret"  # noqa: S105 - a word
-    METRICS = "metrics"
-    RECONCILER = "reconciler"
-    SCHEDULES = "schedules"
-    ALARMS = "alarms"
-    ALARM_TOPIC = "alarm topic"
-    TABLES = "tables"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """A probe of one subject; `of` is the job that it is about, if it is about one."""
-
-    subject: Subject
-    ask: Callable[[], Answer]
-    of: str = ""
-
-    @property
-    def name(self) -> str:
-        """The name of the probe."""
-        return f"{self.subject} {self.of}".strip()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """A probe and its answer."""
-
-    probe: Probe
-    answer: Answer
-
     def document(self) -> dict[str, Any]:
-        """Return the result as JSON."""
-        answer, name = self.answer, self.probe.name
-        return {"name": name, "outcome": answer.outcome.value, "found": answer.found, "remedy": answer.remedy or None}
+        """Return the answer as JSON."""
+        return {"name": self.name, "outcome": self.outcome.value, "found": self.found, "remedy": self.remedy or None}
 
 
-def results(probes: Iterable[Probe]) -> Iterator[Result]:
-    """Yield the result of each probe. An error is a failed answer, as the other probes count all the same."""
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A probe: its subject in docs/deploy.md, which says what it shows, and the job that it is about, if it is about one."""
+
+    name: str
+    ask: Callable[[], Answer]
+
+
+def answers(probes: Iterable[Probe]) -> Iterator[Answer]:
+    """Yield the answer of each probe. An error is a failed answer, as the other probes count all the same."""
     for probe in probes:
         try:
             answer = probe.ask()
@@ -120,9 +87,9 @@ def results(probes: Iterable[Probe]) -> Iterator[Result]:
             what = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
             do = "This is a defect of Frazil; please report it"
             answer = Answer(outcome=Outcome.FAILED, found=what, remedy=do, exit=Exit.FAULT)
-        yield Result(probe=probe, answer=answer)
+        yield replace(answer, name=probe.name)
 
 
-def exit_of_results(found: Iterable[Result]) -> Exit:
+def exit_of_answers(found: Iterable[Answer]) -> Exit:
     """Return the exit code of the worst failure. What is not shown fails nothing."""
-    return worst(result.answer.exit for result in found if result.answer.outcome is Outcome.FAILED)
+    return worst(each.exit for each in found if each.outcome is Outcome.FAILED)

@@ -19,7 +19,7 @@ from frazil.cli.main import app
 from frazil.declaration import canonical, environment_document
 from frazil.errors import AccountUnavailable
 from frazil.smoke import probes
-from frazil.smoke.probe import Answer, Probe, Subject
+from frazil.smoke.probe import Answer, Probe
 from stacks.spec.deployments import DEPLOYMENTS
 from stacks.workflow.describe import described
 from tests.support.rollout_world import DEV
@@ -40,7 +40,7 @@ def unavailable() -> Answer:
 
 @pytest.fixture
 def asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The answers by subject, each a list of rounds; and what the probes were given."""
+    """The answers by name, each a list of rounds; and what the probes were given."""
     (folder / ".frazil" / "environments").mkdir(parents=True)
     (folder / ".frazil" / "environments" / "dev.json").write_bytes(canonical(environment_document(DEV)))
     (folder / "frazil.toml").touch()
@@ -52,8 +52,8 @@ def asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         found["publish"].append(is_published)
         found["names"].append(services.names)
         return [
-            Probe(subject=subject, ask=lambda rounds=rounds: rounds.pop(0)() if len(rounds) > 1 else rounds[0]())
-            for subject, rounds in found["answers"].items()
+            Probe(name, lambda rounds=rounds: rounds.pop(0)() if len(rounds) > 1 else rounds[0]())
+            for name, rounds in found["answers"].items()
         ]
 
     def sleep(seconds: float) -> None:
@@ -74,9 +74,9 @@ def constantly(answer: Answer) -> list[Callable[[], Answer]]:
 
 def test_each_probe_is_one_line_with_its_remedy(asked: dict[str, Any]) -> None:
     asked["answers"] = {
-        Subject.RUN: constantly(SHOWN),
-        Subject.METRICS: constantly(Answer.not_here("nothing makes metrics")),
-        Subject.ALARMS: constantly(Answer.failed("no alarm exists", "Deploy again")),
+        "run": constantly(SHOWN),
+        "metrics": constantly(Answer.not_here("nothing makes metrics")),
+        "alarms": constantly(Answer.failed("no alarm exists", "Deploy again")),
     }
     ended = ran()
     assert ended.exit_code == 1, ended.output
@@ -91,7 +91,7 @@ def test_each_probe_is_one_line_with_its_remedy(asked: dict[str, Any]) -> None:
 
 
 def test_json_says_what_each_probe_shows(asked: dict[str, Any]) -> None:
-    asked["answers"] = {Subject.RUN: constantly(SHOWN), Subject.SECRET: constantly(NOT_YET)}
+    asked["answers"] = {"run": constantly(SHOWN), "secret": constantly(NOT_YET)}
     ended = ran("--json")
     told = json.loads(ended.stdout)
     assert (ended.exit_code, told["counts"]["not yet"], told["exit_code"]) == (0, 1, 0)
@@ -99,19 +99,19 @@ def test_json_says_what_each_probe_shows(asked: dict[str, Any]) -> None:
 
 
 def test_a_service_that_refuses_is_3(asked: dict[str, Any]) -> None:
-    asked["answers"] = {Subject.RECONCILER: [unavailable], Subject.RUN: constantly(SHOWN)}
+    asked["answers"] = {"reconciler": [unavailable], "run": constantly(SHOWN)}
     ended = ran()
     assert (ended.exit_code, "lambda: AWS refused GetFunction" in ended.stdout) == (3, True), ended.output
 
 
 def test_probes_are_repeated_until_all_is_shown_and_publish_once(asked: dict[str, Any]) -> None:
-    asked["answers"] = {Subject.RUN: [lambda: NOT_YET, lambda: NOT_YET, lambda: SHOWN]}
+    asked["answers"] = {"run": [lambda: NOT_YET, lambda: NOT_YET, lambda: SHOWN]}
     ended = ran("--minutes", "10", "--publish")
     assert (ended.exit_code, asked["publish"], asked["slept"]) == (0, [True, False, False], 40.0), ended.output
-    asked["answers"] = {Subject.RUN: constantly(NOT_YET)}
+    asked["answers"] = {"run": constantly(NOT_YET)}
     ended = ran("--minutes", "1")
     assert (ended.exit_code, asked["slept"]) == (0, 100.0), "what is not shown fails nothing"
-    asked["answers"] = {Subject.RUN: constantly(Answer.not_yet("no run yet", is_awaited=False))}
+    asked["answers"] = {"run": constantly(Answer.not_yet("no run yet", is_awaited=False))}
     ended = ran("--minutes", "1")
     assert (ended.exit_code, asked["slept"]) == (0, 100.0), "minutes change nothing"
 

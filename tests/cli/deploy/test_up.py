@@ -33,14 +33,14 @@ from frazil.rollout import readiness
 from frazil.rollout.desired import desired_document, desired_key
 from frazil.rollout.group_jobs import ingest_jobs
 from frazil.rollout.readiness import Readiness
-from frazil.smoke.probe import Answer, Probe, Subject, results
+from frazil.smoke.probe import Answer, Probe, answers
 from tests.support.fake_emr import refused
 from tests.support.rollout_world import BUCKET, DEV, JOB, World, desired
 from tests.support.rollout_world import release as described
 
-HEALTHY = Probe(subject=Subject.RUN, of=JOB, ask=lambda: Answer.shown("run 1 is RUNNING"))
-HIDDEN = Probe(subject=Subject.METRICS, of=JOB, ask=lambda: Answer.not_here("nothing makes metrics"))
-BROKEN = Probe(subject=Subject.ALARMS, ask=lambda: Answer.failed("no alarm exists", "Deploy again"))
+HEALTHY = Probe(f"run {JOB}", lambda: Answer.shown("run 1 is RUNNING"))
+HIDDEN = Probe(f"metrics {JOB}", lambda: Answer.not_here("nothing makes metrics"))
+BROKEN = Probe("alarms", lambda: Answer.failed("no alarm exists", "Deploy again"))
 
 PROGRAM = """
 import json, pathlib, sys
@@ -160,7 +160,7 @@ def shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
         client.create_bucket(Bucket=BUCKET)
         client.put_object(Bucket=BUCKET, Key="documents/e.json", Body=canonical(environment_document(DEV)))
         made = Shop(folder, world, client, folder / "dist" / "manifest.json")
-        monkeypatch.setattr(deploy, "probed", lambda place, declared, secrets: list(results(made.probes)))
+        monkeypatch.setattr(deploy, "probed", lambda place, declared, secrets: list(answers(made.probes)))
         yield made
 
 

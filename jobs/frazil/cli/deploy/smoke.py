@@ -17,7 +17,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
 from frazil.exit_codes import Exit
 from frazil.project import environments
-from frazil.smoke.probe import Result, exit_of_results
+from frazil.smoke.probe import Answer, exit_of_answers
 
 SIGNS = {
     "shown": ("✓", "ok  ", "green"),
@@ -51,7 +51,7 @@ def smoke(
     place, secrets = environments.environment(name), command_secrets()
     declared = required_description(place.name, Path.cwd())
     found = probed(place, declared, secrets, publish=publish, minutes=minutes)
-    code = exit_of_results(found)
+    code = exit_of_answers(found)
     if as_json:
         documents = [each.document() for each in found]
         show_json({"environment": name, "probes": documents, "counts": _counts(found), "exit_code": int(code)})
@@ -63,10 +63,10 @@ def smoke(
 
 def probed(
     place: Environment, declared: dict[str, Any], secrets: Secrets, *, publish: bool = False, minutes: int = 0
-) -> list[Result]:
-    """Return the results of all probes; repeat them for at most so many minutes while a later one may show more."""
+) -> list[Answer]:
+    """Return the answers of all probes; repeat them for at most so many minutes while a later one may show more."""
     from frazil.smoke.deployed_job import Names, Services
-    from frazil.smoke.probe import results
+    from frazil.smoke.probe import answers
     from frazil.smoke.probes import probes
 
     names = Names(**declared["names"], is_local=declared["is_local"])
@@ -82,26 +82,25 @@ def probed(
             now=datetime.now(UTC),
             wait=time.sleep,
         )
-        found = list(results(probes(services, is_published=publish)))
-        is_open = any(each.answer.is_awaited for each in found)
+        found = list(answers(probes(services, is_published=publish)))
+        is_open = any(each.is_awaited for each in found)
         if not is_open or time.monotonic() + AGAIN_SECONDS > until:
             return found
         publish = False  # once is enough
         time.sleep(AGAIN_SECONDS)
 
 
-def print_results(found: list[Result]) -> None:
+def print_results(found: list[Answer]) -> None:
     """Print a line for each probe, with the remedy of a failure, and the number of each outcome."""
     for each in found:
-        out().print(checked(SIGNS[each.answer.outcome.value], each.probe.name, _sentence(each)), soft_wrap=True)
+        out().print(checked(SIGNS[each.outcome.value], each.name, _sentence(each)), soft_wrap=True)
     out().print(counted(_counts(found)))
 
 
-def _sentence(result: Result) -> str:
-    answer = result.answer
+def _sentence(answer: Answer) -> str:
     what = f"{answer.outcome.value}: {answer.found}" if answer.outcome.value.startswith("not") else answer.found
     return f"{what}. {answer.remedy}" if answer.remedy else what
 
 
-def _counts(found: list[Result]) -> dict[str, int]:
-    return {name: sum(each.answer.outcome.value == name for each in found) for name in SIGNS}
+def _counts(found: list[Answer]) -> dict[str, int]:
+    return {name: sum(each.outcome.value == name for each in found) for name in SIGNS}

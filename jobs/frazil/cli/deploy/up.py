@@ -30,7 +30,7 @@ from frazil.release.manifest import MANIFEST, Architecture
 from frazil.release.upload import built_release, upload_release
 from frazil.rollout.desired import INGEST, job_name
 from frazil.rollout.group_jobs import deployed_pipelines
-from frazil.smoke.probe import exit_of_results
+from frazil.smoke.probe import exit_of_answers
 
 LAST = "ingestion"
 STACKS = ("foundation", "confluent", LAST)
@@ -186,7 +186,7 @@ def _probe(place: Environment, declared: dict[str, Any], secrets: Secrets) -> No
     """Probe the deployed environment. Ends with the code of the worst failure; what is not shown fails nothing."""
     found = probed(place, declared, secrets)
     print_results(found)
-    if code := exit_of_results(found):
+    if code := exit_of_answers(found):
         say(f"smoke: the deployment is complete, and a probe failed. Repeat it: frazil deploy smoke {place.name}")
         raise typer.Exit(code)
 
