@@ -21,7 +21,7 @@ from policies.review.data_effects.declared_schemas import declared_schema_effect
 from policies.review.data_effects.desired_effects import desired_effects
 from policies.review.data_effects.effects import Effect, effects
 from policies.review.new_trusts import trust_dangers
-from policies.review.plan.compared_plans import NormalForm, form_of_cleaned
+from policies.review.plan.compared_plans import NormalForm, normal_form
 from policies.review.plan.masking import cleaned
 from policies.review.plan.plan_gaps import StackPlan, as_declared, changed_outputs, unread, unreviewed
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
@@ -162,7 +162,7 @@ def review(
     changed = {change.address for change in changes}
     now, kept = estimate(old_resources, old, prices), {each.table.identifier for each in new}
     left = [each.name for each in old if each.name in now.pipelines and each.table.identifier not in kept]
-    form = form_of_cleaned(environment, {each.name: plans.get(each.name) for each in stacks})
+    form = normal_form(environment, {each.name: each.plan for each in stacks})
     return Review(
         environment=environment,
         stacks=tuple(each.name for each in stacks),

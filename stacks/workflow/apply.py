@@ -65,16 +65,16 @@ def _applied(
     terraform = program(settings)
     folders = synthesise(deployment, folder, settings, app)
     _check_deployed_objects(deployment, folder, settings)
-    saved = planned(deployment.name, folders, settings, terraform)
+    saved = planned(folders, settings, terraform)
     found = review_of(deployment, saved.stacks, today=now.date(), comments=accepted)
-    is_reviewed = is_empty(saved.form) or (reviewed is not None and reviewed.digest == saved.form.digest)
+    is_reviewed = is_empty(found.form) or (reviewed is not None and reviewed.digest == found.form.digest)
     if not is_reviewed and not any(each.covers(PLAN_DIFFERS) for each in found.acceptances):
         print(_difference(found, reviewed))
         return Exit.DECISION_REQUIRED
     if found.open_codes:
         print(markdown(found), end="")
         return Exit.DECISION_REQUIRED
-    code = _reported(found, apply_saved(saved, settings, terraform, digest=found.form.digest, on_stack=_progress))
+    code = _reported(found, apply_saved(saved, found.form, settings, terraform, on_stack=_progress))
     if chosen.outputs is not None:
         known = {stack.name: folders[stack.name] for stack in saved.stacks if stack.plan is not None}
         write_outputs(chosen.outputs, known, settings, terraform)

@@ -14,7 +14,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
@@ -31,15 +31,7 @@ from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.spec.reader_keys import VARIABLE
 from stacks.workflow.deployed import file_of, replace_file
 from stacks.workflow.review import ended_by_signals, is_declared, json_object, parser_of, review_of
-from stacks.workflow.saved_plans import (
-    Applied,
-    PlanDiffers,
-    SavedPlans,
-    apply_saved,
-    changes_outputs,
-    of_stacks,
-    planned,
-)
+from stacks.workflow.saved_plans import PlanDiffers, SavedPlans, apply_saved, of_stacks, planned
 from stacks.workflow.terraform_command import NotPlanned, TerraformCommand, program, write_outputs
 from stacks.workflow.terraform_plans import APP, STACKS, declared_pipelines, plans, synthesise
 
@@ -50,24 +42,15 @@ def refuse_moves(group: str, folders: Iterable[Path], file: Path | None) -> None
     `folders` are those of the synthesised stacks of ingestion. The file has the pipelines of each deployed ingest job.
     """
     deployed: dict[str, list[str]] = json.loads(file.read_text("utf-8")) if file is not None else {}
-    if problems := list(_moves(job_name(INGEST, group), deployed, _declared(folders))):
+    declared = {one.name: job_name(INGEST, one.group) for each in declared_pipelines(folders) for one in parse(each)}
+    own, do = job_name(INGEST, group), "Deploy all groups: leave out --group"
+    if problems := [
+        Problem(f"pipeline {name}", f"it moves from the job {job} to {new}, and only {own} would be deployed", do)
+        for job, names in sorted(deployed.items())
+        for name in sorted(names)
+        if (new := declared.get(name, job)) != job and own in (job, new)
+    ]:
         raise InvalidDeclaration(problems)
-
-
-def _declared(folders: Iterable[Path]) -> dict[str, str]:
-    """Return the ingest job of each pipeline, as it is declared."""
-    return {
-        each.name: job_name(INGEST, each.group) for document in declared_pipelines(folders) for each in parse(document)
-    }
-
-
-def _moves(own: str, deployed: Mapping[str, Sequence[str]], declared: Mapping[str, str]) -> Iterator[Problem]:
-    for job, names in sorted(deployed.items()):
-        for name in sorted(names):
-            new = declared.get(name, job)
-            if job != new and own in (job, new):
-                what = f"it moves from the job {job} to {new}, and only {own} would be deployed"
-                yield Problem(f"pipeline {name}", what, "Deploy all groups: leave out --group")
 
 
 OWNER = "owner"
@@ -123,14 +106,14 @@ class _Deploying:
     def run(self, app: Sequence[str], now: datetime) -> int:
         """Synthesise, plan, review, apply. Return the exit code."""
         step = {} if self._chosen.key_step is None else {VARIABLE: str(self._chosen.key_step)}
-        found = synthesise(self._deployment, self._folder, {**self._settings, **step}, app)
-        folders = self._folders(found)
+        folders = self._folders(synthesise(self._deployment, self._folder, {**self._settings, **step}, app))
         early = self._planned_early(folders)
         for name, folder in folders.items():
             saved = early.pop(name, None) or self._planned(name, folder)
-            if code := self._applied(name, saved, self._reviewed(saved, now)):
+            found = self._reviewed(saved, now)
+            if code := self._applied(name, saved, found):
                 return code
-            if changes_outputs(saved.stacks[0]):
+            if found.form.stacks[name]["outputs"]:
                 early.clear()
         if self._chosen.outputs is not None:
             places = {name: self._folder / "cdktf.out" / "stacks" / name for name in self._stacks}
@@ -169,12 +152,10 @@ class _Deploying:
             return {}
         stacks = plans(folders, self._settings, self._terraform, is_again=self._chosen.again)
         complete = takewhile(lambda stack: stack.plan is not None and not stack.why_not, stacks)
-        return {each.name: of_stacks(self._deployment.name, (each,), folders) for each in complete}
+        return {each.name: of_stacks((each,), folders) for each in complete}
 
     def _planned(self, name: str, folder: Path) -> SavedPlans:
-        found = planned(
-            self._deployment.name, {name: folder}, self._settings, self._terraform, is_again=self._chosen.again
-        )
+        found = planned({name: folder}, self._settings, self._terraform, is_again=self._chosen.again)
         [plan] = found.stacks
         if plan.plan is None or plan.why_not:
             raise NotPlanned(f"{name}: {plan.why_not or 'Terraform made no plan'}")
@@ -194,17 +175,21 @@ class _Deploying:
             print(markdown(found), end="")
             print(f"{name}: refused: {', '.join(found.open_codes)}")
             return Exit.DECISION_REQUIRED
-        if is_empty(saved.form):
+        if is_empty(found.form):
             self._write_deployed()
             print(f"{name}: nothing changes", flush=True)
             return Exit.SUCCESS
         if not self._is_confirmed(name, found):
             return Exit.DECISION_REQUIRED
         self._write_deployed()  # before Terraform creates what it lists, so that an interrupted deployment is protected
-        applied = apply_saved(
-            saved, self._settings, self._terraform, digest=found.form.digest, on_stack=lambda stack: None
-        )
-        return self._reported(name, found, applied)
+        applied = apply_saved(saved, found.form, self._settings, self._terraform)
+        if applied.failed:
+            print(f"{name}: failed: {applied.errors}", flush=True)
+            return Exit.FAILED
+        if applied.left:
+            raise NotPlanned(f"{name}: {applied.left[name]}")
+        print(f"{name}: applied {found.counts()}, plan {found.form.digest[:SHOWN]}", flush=True)
+        return Exit.SUCCESS
 
     def _is_confirmed(self, name: str, found: Review) -> bool:
         """Return whether the plan is confirmed: by --yes, or by an answer on the terminal below its review."""
@@ -225,15 +210,6 @@ class _Deploying:
         written = self._folder / "deployed" / file.name
         if written.is_file() and replace_file(file, written.read_bytes()):
             print(f"{file}: lists what holds data; commit it", flush=True)
-
-    def _reported(self, name: str, found: Review, applied: Applied) -> int:
-        if applied.failed:
-            print(f"{name}: failed: {applied.errors}", flush=True)
-            return Exit.FAILED
-        if applied.left:
-            raise NotPlanned(f"{name}: {applied.left[name]}")
-        print(f"{name}: applied {found.counts()}, plan {found.form.digest[:SHOWN]}", flush=True)
-        return Exit.SUCCESS
 
 
 def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) -> argparse.Namespace:

@@ -1,8 +1,4 @@
-"""The saved plans of an environment: made in a private folder, identified by a digest, and applied as they are or not at all.
-
-    plans = planned("prod", folders, settings, terraform)
-    plans.form.digest                               # what a review names
-    apply_saved(plans, settings, terraform, digest=…, on_stack=print)
+"""The saved plans of an environment: made in a private folder, reviewed, and applied as they are or not at all.
 
 A plan file holds secrets. It stays in the folder, which the caller removes. If the state has changed since, Terraform refuses
 a saved plan.
@@ -15,16 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.release.archives import sha256
-from policies.resource_changes import Verb, changes_of
-from policies.review.plan.compared_plans import NormalForm, normal_form
+from policies.review.plan.compared_plans import NormalForm
 from policies.review.plan.masking import hidden
-from policies.review.plan.plan_gaps import StackPlan, is_complete
+from policies.review.plan.plan_gaps import StackPlan
 from stacks.workflow.terraform_command import PLAN, TerraformCommand
 from stacks.workflow.terraform_plans import plans
 
 
 class PlanDiffers(Exception):
-    """The plan is another one than the caller wanted to apply. Nothing was applied."""
+    """A saved plan is another one than was planned. It was not applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +28,6 @@ class SavedPlans:
 
     stacks: tuple[StackPlan, ...]
     folders: Mapping[str, Path]
-    form: NormalForm
     files: Mapping[str, str]
     """The SHA-256 of each saved plan, by stack."""
 
@@ -49,53 +43,43 @@ class Applied:
 
 
 def planned(
-    environment: str,
-    folders: Mapping[str, Path],
-    settings: Mapping[str, str],
-    terraform: str,
-    *,
-    is_again: bool = False,
+    folders: Mapping[str, Path], settings: Mapping[str, str], terraform: str, *, is_again: bool = False
 ) -> SavedPlans:
     """Plan all stacks and save the plans in their folders. Raises `NotPlanned`."""
-    return of_stacks(environment, tuple(plans(folders, settings, terraform, is_again=is_again)), folders)
+    return of_stacks(tuple(plans(folders, settings, terraform, is_again=is_again)), folders)
 
 
-def of_stacks(environment: str, stacks: tuple[StackPlan, ...], folders: Mapping[str, Path]) -> SavedPlans:
-    """Return plans that are saved in their stacks' folders, with their digest."""
+def of_stacks(stacks: tuple[StackPlan, ...], folders: Mapping[str, Path]) -> SavedPlans:
+    """Return plans that are saved in their stacks' folders."""
     own = {each.name: folders[each.name] for each in stacks}
-    return SavedPlans(
-        stacks=stacks,
-        folders=own,
-        form=normal_form(environment, {each.name: each.plan for each in stacks}),
-        files={name: sha256(folder / PLAN) for name, folder in own.items() if (folder / PLAN).is_file()},
-    )
+    files = {name: sha256(folder / PLAN) for name, folder in own.items() if (folder / PLAN).is_file()}
+    return SavedPlans(stacks=stacks, folders=own, files=files)
 
 
 def apply_saved(
     saved: SavedPlans,
+    form: NormalForm,
     settings: Mapping[str, str],
     terraform: str,
     *,
-    digest: str,
-    on_stack: Callable[[str], None],
+    on_stack: Callable[[str], None] = lambda stack: None,
 ) -> Applied:
     """Apply the saved plans in order. Call `on_stack` with the name of each stack before it is applied.
 
-    A stack is left if its plan is not complete, or if it was planned with outputs that an earlier stack has changed by then: that
-    plan would be another one, so it needs another review. The first stack that fails ends the deployment.
-    Raises `PlanDiffers` if the digest is another one, or if a saved plan was changed.
+    `form` is that of the plans. A stack is left if its plan is not complete, or if it was planned with outputs that an earlier
+    stack has changed by then: that plan would be another one, so it needs another review. The first stack that fails ends the
+    deployment. Raises `PlanDiffers` if a saved plan was changed.
     """
-    if digest != saved.form.digest:
-        raise PlanDiffers(f"the digest of the plan is {saved.form.digest}, not {digest}")
     done: list[str] = []
     left: dict[str, str] = {}
     outdated = ""
     for stack in saved.stacks:
-        if stack.plan is None or not is_complete(stack.plan):
+        changes = form.stacks[stack.name]
+        if changes is None or not changes["is_complete"]:
             left[stack.name] = stack.why_not or "Terraform made no complete plan"
         elif outdated:
             left[stack.name] = f"it was planned with outputs that {outdated} has changed"
-        elif _changes(stack):
+        elif changes["outputs"] or any(each["mode"] == "managed" for each in changes["resources"]):
             if sha256(saved.folders[stack.name] / PLAN) != saved.files[stack.name]:
                 raise PlanDiffers(f"{stack.name}: the saved plan was changed after it was planned")
             on_stack(stack.name)
@@ -105,17 +89,5 @@ def apply_saved(
                 said = said or f"Terraform ended with {code}"
                 return Applied(stacks=tuple(done), left=left, failed=stack.name, errors=said)
             done.append(stack.name)
-            outdated = stack.name if changes_outputs(stack) else ""
+            outdated = stack.name if changes["outputs"] else ""
     return Applied(stacks=tuple(done), left=left)
-
-
-def _changes(stack: StackPlan) -> bool:
-    plan = stack.plan or {}
-    is_changed = any(each.verb is not Verb.STAY for each in changes_of(plan))
-    return is_changed or changes_outputs(stack)
-
-
-def changes_outputs(stack: StackPlan) -> bool:
-    """Return whether stacks after this one were planned with outputs that it changes."""
-    changes = (stack.plan or {}).get("output_changes") or {}
-    return any(each.get("actions") not in (["no-op"], None) for each in changes.values())

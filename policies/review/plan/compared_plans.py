@@ -55,14 +55,7 @@ class NormalForm:
 def normal_form(environment: str, plans: Mapping[str, Json | None]) -> NormalForm:
     """Return the form of plans as `terraform show -json` writes them, by stack; None for a stack without a plan."""
     shown = [plan for plan in plans.values() if plan is not None]
-    return form_of_cleaned(
-        environment, {name: None if plan is None else cleaned(plan, shown) for name, plan in plans.items()}
-    )
-
-
-def form_of_cleaned(environment: str, plans: Mapping[str, Json | None]) -> NormalForm:
-    """Return the form of plans whose secrets are masked already."""
-    stacks = {name: None if plan is None else _stack(plan) for name, plan in plans.items()}
+    stacks = {name: None if plan is None else _stack(cleaned(plan, shown)) for name, plan in plans.items()}
     return NormalForm({"version": VERSION, "environment": environment, "stacks": stacks})
 
 

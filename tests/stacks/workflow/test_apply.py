@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from policies.review.plan.compared_plans import normal_form
 from stacks.spec.deployments import Deployment
 from stacks.workflow import apply
 from stacks.workflow.deployed import Deployed, write
@@ -59,10 +60,11 @@ class Project:
         """The normal form of what a review of this project sees."""
         folder = self.folder / f"review-{len(list(self.folder.iterdir()))}"
         folder.mkdir()
-        made = planned("dev", self.synthesise(None, folder), self.settings, TERRAFORM)  # type: ignore[arg-type]
+        made = planned(self.synthesise(None, folder), self.settings, TERRAFORM)  # type: ignore[arg-type]
+        form = normal_form("dev", {each.name: each.plan for each in made.stacks})
         file = folder / "form.json"
-        file.write_text(made.form.text)
-        self.digest = made.form.digest
+        file.write_text(form.text)
+        self.digest = form.digest
         return file
 
     def accept(self, *codes: str, found: str = "") -> Path:

@@ -222,9 +222,9 @@ def test_a_stack_is_planned_again_if_the_one_before_it_changes_its_outputs(
         )
         return {"dev-confluent": first, **folders}
 
-    def counted(environment: str, folders: Any, *rest: Any, **more: Any) -> Any:
+    def counted(folders: Any, *rest: Any, **more: Any) -> Any:
         later.extend(folders)
-        return planned(environment, folders, *rest, **more)
+        return planned(folders, *rest, **more)
 
     monkeypatch.setattr(deploy, "synthesise", synthesise)
     monkeypatch.setattr(deploy, "planned", counted)
