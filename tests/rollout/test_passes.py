@@ -8,7 +8,7 @@ import pytest
 
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.function_settings import EXECUTION
-from frazil.rollout.state import LEASE_SECONDS, stored_state
+from frazil.rollout.state import stored_state
 from frazil.rollout.stopped_pipelines import change_stop
 from tests.support.deployed_reconciler import Deployed, Driver, lands, lands_nothing, without_services
 from tests.support.rollout_world import JOB, Calls, Killed, World, desired, release, replaced
@@ -150,22 +150,12 @@ def test_a_function_that_dies_at_any_call_of_a_pass_leaves_what_the_next_passes_
     for number in range(24):
         made, first = deployed(mode, lands(BUSY), second)
         wanted = made.world.want(replaced(first, release=release("2.0.0").key))
-        died = list[bool]()
-
-        def calls(number: int = number, died: list[bool] = died) -> Calls:
-            return Calls() if died else Calls(dies_at=number, dies_after=dies_after)
-
-        made.calls_of_pass = calls
-        try:
-            made.live(30)
-        except Killed:
-            died.append(True)
-        made.live(LEASE_SECONDS // 60 + 60)
+        has_died = made.live_with_a_death(number, dies_after=dies_after)
         state = stored_state(made.world.store, JOB)
         assert state.proven == (wanted if second else first), number
         assert made.generations()[-1] == (2 if second else 1), number
         assert made.errors == [], number
-        if not died:
+        if not has_died:
             break
 
 

@@ -311,20 +311,10 @@ def test_a_function_that_dies_during_a_move_leaves_what_the_next_passes_end(
 ) -> None:
     for number in range(24):
         made, first, wanted = deployed(mode, second)
-        died = list[bool]()
-
-        def calls(number: int = number, died: list[bool] = died) -> Calls:
-            return Calls() if died else Calls(dies_at=number, dies_after=dies_after)
-
-        made.calls_of_pass = calls
-        try:
-            made.live(30)
-        except Killed:
-            died.append(True)
-        made.live(LEASE_SECONDS // 60 + 60)
+        has_died = made.live_with_a_death(number, dies_after=dies_after)
         assert stored_state(made.world.store, JOB).proven == (wanted if second else first), number
         assert applications(made, 1) == {"app1"}, number
         assert applications(made, 2) <= {"app2"}, number
         assert made.runs()[-1].request["applicationId"] == ("app2" if second else "app1"), number
-        if not died:
+        if not has_died:
             break

@@ -16,8 +16,9 @@ from frazil.rollout.readiness import ProofReadiness
 from frazil.rollout.reconcile import Reconciler
 from frazil.rollout.reconciler_function import answer
 from frazil.rollout.run_proof import Reached, RunName
+from frazil.rollout.state import LEASE_SECONDS
 from tests.support.fake_emr import FakeRun
-from tests.support.rollout_world import BUCKET, JOB, PIPELINES, Calls, World
+from tests.support.rollout_world import BUCKET, JOB, PIPELINES, Calls, Killed, World
 
 NAMES = tuple(pipeline.name for pipeline in PIPELINES)
 TICK_MINUTES, DRAIN_MINUTES = 5, 15
@@ -72,6 +73,17 @@ class Deployed:
                 self.reconcile({})
             if self.minute % DRAIN_MINUTES == 0:
                 self.reconcile({EXECUTION: f"execution-{self.minute}"})
+
+    def live_with_a_death(self, number: int, *, dies_after: bool) -> bool:
+        """Let a pass die at its call `number`, and the next passes end what it left. Return whether one died."""
+        died = list[bool]()
+        self.calls_of_pass = lambda: Calls() if died else Calls(dies_at=number, dies_after=dies_after)
+        try:
+            self.live(30)
+        except Killed:
+            died.append(True)
+        self.live(LEASE_SECONDS // 60 + 60)
+        return bool(died)
 
     def reconcile(self, event: Mapping[str, Any], holder: str = "function") -> None:
         """Make a pass as the function does. An error is counted, as the service counts it."""
