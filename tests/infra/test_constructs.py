@@ -14,7 +14,6 @@ from frazil.declaration import Pipeline, Table, Topic, parse
 from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture
 from infra import tf
-from infra.buckets import PROOF_DAYS, artifact_bucket
 from infra.capacity import Capacity
 from infra.job_network import JobNetwork
 from infra.network_plan import NetworkPlan
@@ -48,19 +47,6 @@ def application(**changed: Any) -> Callable[[TerraformStack], SparkApplication]:
         "today": date(2026, 11, 1),
     }
     return lambda stack: SparkApplication(stack, "spark", **{**told, **changed})
-
-
-def test_proofs_of_runs_expire_and_nothing_else_of_their_bucket_does() -> None:
-    settings: Any = {"bucket": "b", "key_arn": "k", "policy": {}, "protection": Protection()}
-    prefixes = ["reconcile/ingest/proof/", "reconcile/ingest-payments/proof/"]
-    found = made(lambda stack: artifact_bucket(stack, "a", proof_prefixes=prefixes, **settings))
-    [rules] = [each["rule"] for each in found["aws_s3_bucket_lifecycle_configuration"].values()]
-    expiring = {each["filter"][0]["prefix"]: each["expiration"] for each in rules if "expiration" in each}
-    assert expiring == {
-        "": [{"expired_object_delete_marker": True}],
-        **{each: [{"days": PROOF_DAYS}] for each in prefixes},
-    }
-    assert len({each["id"] for each in rules}) == len(rules) == 4
 
 
 def test_a_label_that_no_release_is_made_for_is_refused() -> None:
@@ -120,12 +106,3 @@ def test_a_call_that_fails_for_as_long_as_its_interval_is_left_to_the_next_one()
     [told] = found["aws_scheduler_schedule"].values()
     assert json.loads(told["target"]["input"]) == {"ApplicationId": "1"}
     assert told["target"]["retry_policy"]["maximum_event_age_in_seconds"] == 900
-
-
-@pytest.mark.parametrize(
-    ("is_disposable", "is_named", "is_kept"),
-    [(False, False, True), (True, False, True), (False, True, True), (True, True, False)],
-)
-def test_protection_falls_with_both_keys_only(is_disposable: bool, is_named: bool, is_kept: bool) -> None:
-    protection = Protection(is_disposable=is_disposable, is_named=is_named)
-    assert (protection.is_kept, protection.lifecycle is not None) == (is_kept, is_kept)
