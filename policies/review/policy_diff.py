@@ -11,8 +11,7 @@ from typing import Any
 from policies.resource_changes import Change, Verb
 from policies.resource_values import Facts
 from policies.resources import Document, Reviewed, many, policy, statements
-from policies.review.attached_policies import MANAGED
-from policies.review.role_permissions import RoleRights
+from policies.review.role_permissions import MANAGED, RoleRights
 from policies.rules import new_permissions as lake_grants
 from policies.rules.new_permissions import is_same, policy_widened
 

@@ -13,7 +13,6 @@ from policies.resource_changes import Change, Verb, changes_of
 from policies.resource_values import NONE_DECLARED, DeclaredAccess, Facts
 from policies.resources import Finding, Resource, Reviewed, embedded, read, together
 from policies.review.acceptance import Acceptance
-from policies.review.attached_policies import AttachedPolicies, attachment_dangers
 from policies.review.cost import Estimate, estimate
 from policies.review.dangers import change_dangers, effect_danger, expected
 from policies.review.data_effects.columns import column_effects
@@ -26,7 +25,13 @@ from policies.review.plan.masking import cleaned
 from policies.review.plan.plan_gaps import StackPlan, as_declared, changed_outputs, unread, unreviewed
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
-from policies.review.role_permissions import explainable, role_rights, with_roles
+from policies.review.role_permissions import (
+    AttachedPolicies,
+    attachment_dangers,
+    explainable,
+    role_rights,
+    with_roles,
+)
 from policies.rules import findings
 
 Json = Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The permissions of a role: the statements of all its policies together, before and after.
+"""The permissions of roles: the statements of all policies of a role together, before and after.
 
 A policy that exceeds IAM's limits is attached in parts (`policies.documents.split`), and another pipeline moves statements
 between parts. Compared part by part, each move would look like a new permission; compared together, it does not. A policy that
@@ -8,14 +8,120 @@ is attached to another role gives that role all of its statements, though no pol
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from policies.resource_changes import Change, Verb
 from policies.resource_values import Facts
-from policies.resources import Document, Finding, Reviewed, statements
-from policies.review.attached_policies import ROLE, AttachedPolicies, HeldPolicy
+from policies.resources import Document, Finding, Json, Reviewed, policy, statements
 from policies.rules.new_permissions import policy_widened
+
+ROLE, ATTACHMENT, MANAGED = "aws_iam_role", "aws_iam_role_policy_attachment", "aws_iam_policy"
+_NUMBERED = re.compile(r"-\d+$")
+_POLICY = re.compile(r"\$\{(aws_iam_policy\.[A-Za-z0-9_-]+)\.(?:arn|id)\}")
+_ROLE_NAME = re.compile(r"\$\{(aws_iam_role\.[A-Za-z0-9_-]+)\.(?:name|id)\}")
+_FOREIGN = {
+    *("aws_iam_policy_attachment", "aws_iam_user_policy_attachment", "aws_iam_group_policy_attachment"),
+    *("aws_iam_role_policy", "aws_iam_user_policy", "aws_iam_group_policy"),
+    *("aws_iam_role_policies_exclusive", "aws_iam_role_policy_attachments_exclusive"),
+}
+_FOREIGN_ARGUMENTS = ("inline_policy", "managed_policy_arns")
+_LATER = "known only after it is applied, so its permissions cannot be reviewed"
+
+
+@dataclass(slots=True)
+class HeldPolicy:
+    """A policy on both sides, and the names of the roles that have it."""
+
+    change: Change
+    roles_before: set[str] = field(default_factory=set)
+    roles_after: set[str] = field(default_factory=set)
+
+    @property
+    def is_unread(self) -> bool:
+        """True if a text of it is not known."""
+        texts = (side.get("policy") for side in (self.change.before, self.change.after))
+        return bool(self.change.unknown.get("policy")) or any(text and policy(text) is None for text in texts)
+
+
+class AttachedPolicies:
+    """The policies of plans, each with its roles: by attachments, or by the policy's name. Roles are names."""
+
+    def __init__(self, resources: Sequence[Change]) -> None:
+        roles = [each for each in resources if each.type == ROLE]
+        self._names = {each.place: str(each.after.get("name") or "") for each in roles}
+        self.new_roles = {self._names[each.place] for each in roles if not each.before}
+        """The roles that the plans create."""
+        self._managed = {each.place: HeldPolicy(each) for each in resources if each.type == MANAGED}
+        self.policies = list(self._managed.values())
+        self._by_arn = {
+            str(side["arn"]): held
+            for held in self.policies
+            for side in (held.change.before, held.change.after)
+            if side.get("arn")
+        }
+        self.attachments: list[tuple[str, str]] = []
+        """The address of each changed attachment, and a role."""
+        self.unclear: list[tuple[str, str]] = []
+        """The changed attachments of which a part is not evident, and what it is."""
+        for each in resources:
+            if each.type == ATTACHMENT:
+                self._attach(each)
+        for held in self.policies:
+            if not held.roles_before | held.roles_after:
+                # No plan shows an attachment: a part has the name of its role, and a number.
+                name = _NUMBERED.sub("", str((held.change.after or held.change.before).get("name") or ""))
+                held.roles_before, held.roles_after = {name}, {name}
+
+    def has(self, arn: str) -> bool:
+        """Return whether a plan has the policy."""
+        return arn in self._by_arn
+
+    def _attach(self, each: Change) -> None:
+        old, new = str(each.before.get("role") or ""), self._role_after(each)
+        if held := self._by_arn.get(str(each.before.get("policy_arn"))):
+            held.roles_before.add(old)
+        known = self._by_arn.get(str(each.after.get("policy_arn"))) or self._referred(each)
+        if known:
+            known.roles_after.add(new)
+        if not each.is_changed:
+            return
+        self.attachments += [(each.address, role) for role in dict.fromkeys((old, new)) if role]
+        if each.unknown.get("policy_arn") and not known:
+            self.unclear.append((each.address, f"it gets a policy that is {_LATER}"))
+        elif each.after and not new:
+            self.unclear.append((each.address, f"it gives its policy to a role that is {_LATER}"))
+
+    def _role_after(self, each: Change) -> str:
+        found = _ROLE_NAME.fullmatch(str(each.expressions.get("role")))
+        if found and not each.after.get("role"):
+            return self._names.get((each.place[0], found[1]), "")
+        return str(each.after.get("role") or "")
+
+    def _referred(self, each: Change) -> HeldPolicy | None:
+        """Return the policy that an attachment refers to; None if it is not evident."""
+        found = _POLICY.fullmatch(str(each.expressions.get("policy_arn")))
+        return self._managed.get((each.place[0], found[1])) if found and each.is_later("policy_arn") else None
+
+
+def attachment_dangers(resources: Iterable[Change], attached: AttachedPolicies) -> Iterator[Finding]:
+    """Yield the permissions that cannot be reviewed: no plan has the policy, it is not evident, or Frazil does not compare it."""
+    for address, what in attached.unclear:
+        do = "Refer to the role and the policy that this stack declares, or apply what it depends on first"
+        yield Finding("policy_widened", address, what, do)
+    for each in resources:
+        if not each.is_changed:
+            continue
+        if (each.type in _FOREIGN and each.after) or (each.type == ROLE and any(map(each.gains, _FOREIGN_ARGUMENTS))):
+            what = "it gives permissions in a way that no stack of Frazil does, so they are not compared"
+            yield Finding(
+                "policy_widened", each.address, what, "Give permissions to roles, by a policy and an attachment"
+            )
+        arn = each.after.get("policy_arn") if each.type == ATTACHMENT else None
+        if arn and not attached.has(str(arn)):
+            what = f"it gets the policy {arn}, whose text is not in this plan, so its permissions cannot be reviewed"
+            yield Finding("policy_widened", each.address, what, "Declare the policy here, as a document")
 
 
 def with_roles(found: Iterable[Finding], rights: Sequence[RoleRights], facts: Facts) -> list[Finding]:
@@ -80,33 +186,32 @@ class RoleRights:
 
 
 def role_rights(attached: AttachedPolicies) -> Iterator[RoleRights]:
-    """Return the roles whose policies or attachments change."""
+    """Yield the roles whose policies or attachments change."""
     held: dict[str, list[HeldPolicy]] = {}
     for each in attached.policies:
         for role in sorted(each.roles_before | each.roles_after):
             held.setdefault(role, []).append(each)
     for role, policies in held.items():
+        before = [each.change.before for each in policies if role in each.roles_before]
         after = [each for each in policies if role in each.roles_after]
         is_borrowed = any(
             role not in each.roles_before and (each.roles_before | each.roles_after) - {role} for each in after
         )
-        of_policies = [each.place for each in policies if each.is_changed]
-        of_attachments = [place for place, of in attached.attachments if of == role]
+        of_policies = [each.change.address for each in policies if each.change.is_changed]
+        of_attachments = [address for address, of in attached.attachments if of == role]
         changed = [*of_attachments, *of_policies] if is_borrowed else [*of_policies, *of_attachments]
-        if not changed or not role:
-            continue
-        is_new = role in attached.new_roles
-        yield RoleRights(
-            role=role,
-            addresses=tuple(dict.fromkeys(address for _, address in changed)),
-            before=_gathered(each.before for each in policies if role in each.roles_before),
-            after=_gathered(each.after for each in after),
-            own=_gathered(each.after for each in after if each.is_new),
-            is_unknown=any(each.is_unread for each in policies),
-            is_new=is_new,
-            is_borrowed=is_borrowed,
-        )
+        if changed and role:
+            yield RoleRights(
+                role=role,
+                addresses=tuple(dict.fromkeys(changed)),
+                before=_gathered(before),
+                after=_gathered(each.change.after for each in after),
+                own=_gathered(each.change.after for each in after if not each.change.before),
+                is_unknown=any(each.is_unread for each in policies),
+                is_new=role in attached.new_roles,
+                is_borrowed=is_borrowed,
+            )
 
 
-def _gathered(documents: Iterable[list[Document]]) -> Document:
-    return {"Statement": [each for several in documents for one in several for each in statements(one)]}
+def _gathered(sides: Iterable[Json]) -> Document:
+    return {"Statement": [each for side in sides for each in statements(policy(side.get("policy")))]}
