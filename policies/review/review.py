@@ -17,8 +17,7 @@ from policies.review.cost import Estimate, estimate
 from policies.review.dangers import change_dangers, effect_danger, expected
 from policies.review.data_effects.columns import column_effects
 from policies.review.data_effects.declared_schemas import declared_schema_effects
-from policies.review.data_effects.desired_effects import desired_effects
-from policies.review.data_effects.effects import Effect, effects
+from policies.review.data_effects.effects import Effect, desired_effects, effects
 from policies.review.new_trusts import trust_dangers
 from policies.review.plan.compared_plans import NormalForm, normal_form
 from policies.review.plan.masking import cleaned

@@ -8,14 +8,13 @@
 | `lock` | write the lock of Terraform's providers |
 | `deploy ENV STACK …` | plan, review and apply one stack, as `frazil deploy up` asks |
 | `describe ENV` | print what a deployment declares as JSON, as commands ask |
-| `artifact-bucket ENV` | print the name of the bucket of releases, for workflows |
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -62,11 +61,13 @@ def _done(argv: Sequence[str], deployments: Sequence[Deployment], release: str) 
         from stacks.workflow import provider_lock
 
         return provider_lock.main()
-    if verb not in _OF_ONE:
-        return _refused(f"{verb} does not exist. Write one of review, apply, deploy, lock, {', '.join(_OF_ONE)}")
+    if verb != "describe":
+        return _refused(f"{verb} does not exist. Write one of review, apply, deploy, lock, describe")
     if len(arguments) != 1:
-        return _refused(f"{verb} takes one environment")
-    return _OF_ONE[verb](arguments[0], named, release)
+        return _refused("describe takes one environment")
+    from stacks.workflow import describe
+
+    return describe.main(arguments, named, release)
 
 
 def _refused(why: str) -> int:
@@ -84,23 +85,3 @@ def _synthesise(deployments: Mapping[str, Deployment], release: str) -> int:
         for name in settings["FRAZIL_ENVIRONMENTS"].split(","):
             print(f"{name.strip()}: synthesised into cdktf.out. Next: frazil deploy plan {name.strip()} --offline")
     return code
-
-
-def _describe(environment: str, deployments: Mapping[str, Deployment], release: str) -> int:
-    from stacks.workflow import describe
-
-    return describe.main([environment], deployments, release)
-
-
-def _artifact_bucket(environment: str, deployments: Mapping[str, Deployment], release: str) -> int:
-    if environment not in deployments:
-        return _refused(f"the environment {environment} does not exist. Name one of {', '.join(deployments)}")
-    print(deployments[environment].names.bucket("artifacts"))
-    return Exit.SUCCESS
-
-
-_OF_ONE: Mapping[str, Callable[[str, Mapping[str, Deployment], str], int]] = {
-    "describe": _describe,
-    "artifact-bucket": _artifact_bucket,
-}
-"""The verbs that take one environment."""

@@ -1,8 +1,8 @@
-"""The effects on data of replacing one pipeline document by another."""
+"""The effects on data of replacing one pipeline document, or one desired state, by another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -20,9 +20,9 @@ class Effect:
     """
 
     pipeline: str
-    table: str
     outcome: Outcome
     what: str
+    table: str = ""
     changed: str = ""
     before: str = ""
     after: str = ""
@@ -62,7 +62,9 @@ def _new(pipeline: Pipeline, earlier: str | None) -> Effect:
     if not isinstance(pipeline.engine, Spark):
         return Effect.of(pipeline, Outcome.MADE, f"{pipeline.engine.kind} makes the table")
     layout = f", partitioned by {', '.join(table.partition_by)}" if table.partition_by else ", without partitions"
-    what = f"{_listed(pipeline.tables)} are made from the topic {pipeline.topic.name}, from {started(pipeline)}{layout}"
+    what = (
+        f"{_listed(pipeline.tables)} are made from the topic {pipeline.topic.name}, from {_started(pipeline)}{layout}"
+    )
     return Effect.of(pipeline, Outcome.MADE, "; ".join([what, *gaps_of_state(pipeline)]))
 
 
@@ -112,16 +114,15 @@ def _differing(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
             yield part.name, one, other
 
 
-def started(pipeline: Pipeline) -> str:
+def _started(pipeline: Pipeline) -> str:
     """Describe where a pipeline starts to read."""
     start = to_json(pipeline.start)
     texts = {
         "earliest": "the oldest record there is",
         "latest": "the next record",
-        "timestamp": f"records since {start.get('timestamp')}",
         "offsets": "offsets that are declared",
     }
-    return texts[start["type"]]
+    return texts.get(start["type"]) or f"records since {start['timestamp']}"
 
 
 def _shown(value: Any) -> str:
@@ -138,3 +139,21 @@ def _shown(value: Any) -> str:
         pairs = ", ".join(f"{key}={part}" for key, part in sorted(options.items()))
         return " ".join(filter(None, (str(plain.get("type", "")), pairs))) or "nothing"
     return str(plain).lower() if isinstance(plain, bool) else str(plain)
+
+
+def desired_effects(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]) -> Iterator[Effect]:
+    """Yield the effects of changed desired states, by job."""
+    old, new = (
+        {str(each["job"]): each for each in side if "workers" in each and "job" in each} for side in (before, after)
+    )
+    for job, was in old.items():
+        wanted, named = new.get(job), f"job {job}"
+        if wanted is None:
+            what = "the desired state is removed: a running job continues until an operator stops it, and is not started again"
+            yield Effect(pipeline=named, outcome=Outcome.LEFT, what=what, is_dangerous=True)
+        elif wanted.get("is_stopped") and not was.get("is_stopped"):
+            what = "its runs are ended: rows come late, and what Kafka deletes before they are started again is lost"
+            yield Effect(pipeline=named, outcome=Outcome.STOPS, what=what, is_dangerous=True)
+        elif was.get("is_stopped") and not wanted.get("is_stopped"):
+            what = "its runs are started again, where the tables' offsets are"
+            yield Effect(pipeline=named, outcome=Outcome.FROM_NOW_ON, what=what)

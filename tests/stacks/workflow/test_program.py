@@ -98,17 +98,13 @@ def test_a_release_is_asked_for_its_own_deployments(capsys: pytest.CaptureFixtur
     assert json.loads(capsys.readouterr().out)["architecture"] == MINE.emr.architecture
     assert main(["infra_app.py", "describe", "dev"], [MINE], "none") == 3
     assert "dev does not exist. Name one of mine" in capsys.readouterr().err
-    assert main(["infra_app.py", "artifact-bucket", "mine"], [MINE], "none") == 0
-    assert capsys.readouterr().out == f"{MINE.names.bucket('artifacts')}\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["artifact-bucket", "dev"], "the environment dev does not exist. Name one of mine"),
-        (["artifact-bucket"], "artifact-bucket takes one environment"),
         (["describe"], "describe takes one environment"),
-        (["destroy"], "destroy does not exist. Write one of review, apply, deploy, lock, describe, artifact-bucket"),
+        (["destroy"], "destroy does not exist. Write one of review, apply, deploy, lock, describe"),
     ],
 )
 def test_wrong_arguments_are_one_line(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
