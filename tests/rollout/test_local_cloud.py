@@ -109,14 +109,7 @@ class Cloud:
         self.client("s3").put_object(Bucket=BUCKET, Key=key, Body=data)
         return key
 
-    def deploy(
-        self,
-        release: Release,
-        generation: int,
-        mode: Mode = Mode.FOLLOW,
-        arguments: tuple[str, ...] = TWO_PARTITIONS,
-        **more: Any,
-    ) -> Desired:
+    def deploy(self, release: Release, generation: int, mode: Mode = Mode.FOLLOW) -> None:
         """What the ingestion stack writes: two documents, and desired state."""
         glue = glue_environment(self.world)
         store = glue.object_store
@@ -143,14 +136,12 @@ class Cloud:
             execution_role=ROLE,
             log_uri=f"s3://{BUCKET}/logs/",
             mode=mode,
-            arguments=arguments,
+            arguments=TWO_PARTITIONS,
             workers=Workers(driver=SMALL, executor=SMALL),
             calm_seconds=10,
             proof_seconds=300,
-            **more,
         )
         self.put(desired_key("ingest"), desired_document(wanted))
-        return wanted
 
     def deploy_reconciler(self, release: Release) -> None:
         """What the ingestion stack makes: the function of the release, its rule and the schedule of drains."""

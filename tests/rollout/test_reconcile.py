@@ -28,6 +28,14 @@ def world() -> World:
     return World()
 
 
+@pytest.fixture
+def first(world: World) -> Desired:
+    """The first generation, which has proven itself."""
+    wanted = world.want(desired())
+    world.settle()
+    return wanted
+
+
 def test_what_nobody_wants_is_an_error_that_says_who_should(world: World) -> None:
     with pytest.raises(FrazilError, match="the desired state does not exist"):
         world.run()
@@ -41,9 +49,7 @@ def test_the_first_generation_is_started_and_proves_itself(world: World) -> None
     assert world.running().request["tags"]["frazil:generation"] == "1"
 
 
-def test_a_new_generation_waits_for_the_end_of_the_old_one(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_a_new_generation_waits_for_the_end_of_the_old_one(world: World, first: Desired) -> None:
     second = world.want(replaced(first, release=release("2.0.0").key))
     assert world.run() == second  # the world itself refuses a start beside another run
     assert world.steps() == ["Cancel", "Start", "Prove"]
@@ -64,9 +70,7 @@ def test_a_cancelled_run_has_its_grace(world: World) -> None:
     assert new.born >= began + 900
 
 
-def test_a_generation_that_commits_nothing_is_given_up_for_the_one_before(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_a_generation_that_commits_nothing_is_given_up_for_the_one_before(world: World, first: Desired) -> None:
     world.readiness[2] = Readiness.NOTHING_YET
     second = world.want(replaced(first))
     assert world.run() == first
@@ -77,10 +81,8 @@ def test_a_generation_that_commits_nothing_is_given_up_for_the_one_before(world:
     assert world.reconciler().drift(JOB) == (), "it is not tried again"
 
 
-def test_only_a_proven_generation_is_tried_again_by_the_service(world: World) -> None:
+def test_only_a_proven_generation_is_tried_again_by_the_service(world: World, first: Desired) -> None:
     """The reconciler counts the failures of an unproven one, so that three failures and not fifteen roll it back."""
-    first = world.want(desired())
-    world.settle()
     world.running().killed = world.time.now
     world.settle()
     world.failing.add(2)
@@ -96,9 +98,7 @@ def test_only_a_proven_generation_is_tried_again_by_the_service(world: World) ->
 
 
 @pytest.mark.parametrize("when", ["before", "while it is proven", "after"])
-def test_a_stopped_pipeline_stays_stopped_when_the_release_is_given_up(world: World, when: str) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_a_stopped_pipeline_stays_stopped_when_the_release_is_given_up(world: World, first: Desired, when: str) -> None:
     world.readiness[2] = Readiness.NOTHING_YET
     second = replaced(first, release=release("2.0.0").key)
 
@@ -131,9 +131,9 @@ def test_a_stopped_pipeline_stays_stopped_when_the_release_is_given_up(world: Wo
     assert world.run() == first
 
 
-def test_when_every_pipeline_is_stopped_a_release_that_is_given_up_leaves_nothing_running(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_when_every_pipeline_is_stopped_a_release_that_is_given_up_leaves_nothing_running(
+    world: World, first: Desired
+) -> None:
     world.readiness[2] = Readiness.NOTHING_YET
     second = world.want(replaced(first))
     world.settle()
@@ -196,9 +196,7 @@ def test_a_pipeline_that_no_other_job_lands_after_its_rollback_stays(world: Worl
     assert job_of(world.store, ["users"]) == other.job
 
 
-def test_a_watch_does_not_end_while_a_run_is_left_unproven(world: World) -> None:
-    world.want(desired())
-    world.settle()
+def test_a_watch_does_not_end_while_a_run_is_left_unproven(world: World, first: Desired) -> None:
     world.readiness[2] = Readiness.UNKNOWN
     world.want(replaced(desired()))
     world.run()
@@ -211,9 +209,7 @@ def test_a_watch_does_not_end_while_a_run_is_left_unproven(world: World) -> None
     assert watching.watch(JOB, patience_seconds=3600) == replaced(desired())
 
 
-def test_a_stop_of_an_idle_pipeline_holds_where_kafka_cannot_be_asked(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_a_stop_of_an_idle_pipeline_holds_where_kafka_cannot_be_asked(world: World, first: Desired) -> None:
     world.readiness[1] = Readiness.NOTHING_YET
     change_stop(world.store, first, "users", is_stopped=True)
     runs = world.run()
@@ -224,9 +220,7 @@ def test_a_stop_of_an_idle_pipeline_holds_where_kafka_cannot_be_asked(world: Wor
     assert stored_state(world.store, JOB).given_up == ()
 
 
-def test_going_back_with_a_stop_finds_the_names_in_the_copy_of_a_deleted_document(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_going_back_with_a_stop_finds_the_names_in_the_copy_of_a_deleted_document(world: World, first: Desired) -> None:
     newer = canonical(document(PIPELINES[:1]))
     world.store.put(document_key(newer), newer)
     del world.store.objects[first.document]
@@ -251,9 +245,7 @@ def test_a_first_generation_that_fails_leaves_nothing_running_and_halts(world: W
     assert sum(map(len, world.emr.applications.values())) == 1
 
 
-def test_a_stopped_job_has_no_run(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_a_stopped_job_has_no_run(world: World, first: Desired) -> None:
     stopped = world.want(replaced(first, is_stopped=True))
     assert world.run() is None
     assert world.emr.active() == []
@@ -262,9 +254,7 @@ def test_a_stopped_job_has_no_run(world: World) -> None:
     assert world.run() == started
 
 
-def test_a_job_that_is_declared_stopped_stays_so_whatever_an_operator_starts(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_a_job_that_is_declared_stopped_stays_so_whatever_an_operator_starts(world: World, first: Desired) -> None:
     stopped = world.want(replaced(first, is_stopped=True, stopped=("users",)))
     assert world.run() is None
     for is_stopped in (True, False):
@@ -273,9 +263,7 @@ def test_a_job_that_is_declared_stopped_stays_so_whatever_an_operator_starts(wor
     assert world.emr.active() == []
 
 
-def test_a_deployment_does_not_start_what_an_operator_has_stopped(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_a_deployment_does_not_start_what_an_operator_has_stopped(world: World, first: Desired) -> None:
     assert change_stop(world.store, first, "users", is_stopped=True)
     assert not change_stop(world.store, first, "users", is_stopped=True), "once is enough"
     world.want(replaced(first, release=release("2.0.0").key))
@@ -307,9 +295,7 @@ def test_two_operators_at_once_do_not_undo_each_other(world: World) -> None:
     assert world.reconciler().desired(JOB).stopped == ("orders",)
 
 
-def test_going_back_finds_the_documents_that_deployment_has_deleted(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_going_back_finds_the_documents_that_deployment_has_deleted(world: World, first: Desired) -> None:
     newer = canonical(document(PIPELINES[:1]))
     world.store.put(document_key(newer), newer)
     del world.store.objects[first.document]
@@ -322,9 +308,7 @@ def test_going_back_finds_the_documents_that_deployment_has_deleted(world: World
     assert world.runs_of(second) != []
 
 
-def test_an_unproven_generation_makes_way_for_a_newer_one(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_an_unproven_generation_makes_way_for_a_newer_one(world: World, first: Desired) -> None:
     world.readiness[2] = Readiness.NOTHING_YET
     second = world.want(replaced(first, application="app2"))
     third = replaced(second, application="app1")
@@ -339,9 +323,7 @@ def test_an_unproven_generation_makes_way_for_a_newer_one(world: World) -> None:
     assert stored_state(world.store, JOB).given_up == ()
 
 
-def test_a_twin_that_someone_started_is_cancelled_and_the_older_run_goes_on(world: World) -> None:
-    world.want(desired())
-    world.settle()
+def test_a_twin_that_someone_started_is_cancelled_and_the_older_run_goes_on(world: World, first: Desired) -> None:
     kept = world.running()
     world.time.sleep(60)
     world.emr.started = lambda request: None  # by hand: the rule is not ours to keep here
@@ -363,9 +345,7 @@ def test_runs_of_other_jobs_are_left_alone(world: World) -> None:
     assert len(world.emr.active()) == 3
 
 
-def test_a_job_that_returns_does_not_land_what_another_group_lands_by_now(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
+def test_a_job_that_returns_does_not_land_what_another_group_lands_by_now(world: World, first: Desired) -> None:
     documents = [canonical(document([pipeline])) for pipeline in PIPELINES]
     keys = [document_key(each) for each in documents]
     for key, written in zip(keys, documents, strict=True):
@@ -396,9 +376,7 @@ def test_a_generation_that_cannot_start_ends_no_run_and_starts_none(world: World
     assert world.runs_of(first) == world.emr.active() != []
 
 
-def test_desired_state_that_cannot_be_understood_changes_nothing(world: World) -> None:
-    world.want(desired())
-    world.settle()
+def test_desired_state_that_cannot_be_understood_changes_nothing(world: World, first: Desired) -> None:
     world.store.put(desired_key(JOB), b'{"version": 1, "job": "orders"}')
     with pytest.raises(InvalidDeclaration):
         world.run()
