@@ -127,6 +127,12 @@ def without_encryption(stack: dict[str, Any]) -> None:
     del stack["resource"]["aws_s3_bucket_server_side_encryption_configuration"]
 
 
+def without_keys(stack: dict[str, Any]) -> None:
+    for kind, argument in (("aws_sns_topic", "kms_master_key_id"), ("aws_cloudwatch_log_group", "kms_key_id")):
+        for each in stack["resource"][kind].values():
+            del each[argument]
+
+
 def without_rotation(stack: dict[str, Any]) -> None:
     for key in stack["resource"]["aws_kms_key"].values():
         key["enable_key_rotation"] = False
@@ -154,6 +160,7 @@ def with_a_policy_of_writing_anywhere(stack: dict[str, Any]) -> None:
         ("foundation", with_ssh_open, {"CKV_AWS_24"}),
         ("foundation", with_a_public_bucket, {"CKV_AWS_54", "CKV2_AWS_6"}),
         ("foundation", without_encryption, {"CKV_AWS_145"}),
+        ("foundation", without_keys, {"CKV_AWS_26", "CKV_AWS_158"}),
         ("foundation", without_rotation, {"CKV_AWS_7"}),
         ("owner", with_a_policy_of_everything, {*OF_POLICIES, "CKV2_AWS_40"}),
         ("ingestion", with_a_policy_of_writing_anywhere, {"CKV_AWS_290", "CKV_AWS_355"}),
