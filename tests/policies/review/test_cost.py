@@ -1,4 +1,4 @@
-"""What things cost, worked out by hand beside what is worked out here."""
+"""Costs, worked out by hand; `tests/stacks/workflow/test_monthly_bill.py` has a complete bill."""
 
 from __future__ import annotations
 
@@ -53,12 +53,6 @@ def test_a_drain_each_quarter_of_an_hour() -> None:
     assert cents(told.of("EMR Serverless")) == "57.22"
 
 
-def test_arm_costs_four_fifths() -> None:
-    """2.25 x 0.048422 + 9 x 0.005314 = 0.1567755 an hour; x 292 = 45.778."""
-    application = {"aws_emrserverless_application__a": APPLICATION}
-    assert cents(cost(aws_scheduler_schedule__i=scheduled("ingest", 15), **application).of("EMR Serverless")) == "45.78"
-
-
 def test_of_two_applications_that_of_the_runs_counts() -> None:
     """While runs move between kinds of processors, both exist. A new one has no id before it is applied."""
     former = {**APPLICATION, "architecture": "X86_64", "id": "a"}
@@ -68,7 +62,7 @@ def test_of_two_applications_that_of_the_runs_counts() -> None:
         [target] = drain["target"]
         drain["target"] = [{**target, "input": json.dumps({**json.loads(target["input"]), "ApplicationId": wanted})}]
         told = cost(aws_scheduler_schedule__i=drain, **both)
-        assert cents(told.of("EMR Serverless")) == "45.78", "ARM64, as above"
+        assert cents(told.of("EMR Serverless")) == "45.78", "0.1567755 x 292 on ARM64"
         streaming = cost(aws_s3_object__d=follow(application=wanted), **both)
         assert cents(streaming.of("EMR Serverless")) == "114.45", "0.1567755 x 730"
         back = cost(aws_s3_object__d=follow(application="a"), **both)
@@ -85,11 +79,6 @@ def test_a_disk_beyond_20_gb_costs() -> None:
     worker = {"cores": 1, "memory_gb": 4, "disk_gb": 50}
     told = cost(aws_s3_object__d=follow(workers={"driver": worker, "executor": worker, "least": 1, "most": 2}))
     assert cents(told.of("EMR Serverless")) == "149.57"
-
-
-def test_maintenance_every_six_hours() -> None:
-    """730 / 6 = 121.667 runs of 20 min = 40.556 h; x 0.195975 = 7.948."""
-    assert cents(cost(aws_scheduler_schedule__m=scheduled("maintain", 360)).of("EMR Serverless")) == "7.95"
 
 
 def test_a_run_is_no_longer_than_its_interval() -> None:
@@ -126,15 +115,6 @@ def test_a_drain_that_the_reconciler_starts_costs_the_same_and_its_other_calls_s
     assert cost(**calls).missing == ("aws_scheduler_schedule.i",), "without desired state, its workers are not known"
 
 
-def test_tables_and_requests_of_two_pipelines_that_drain() -> None:
-    """Stored: 2 x 50 GB x 0.6 x 12 = 720 GB x 0.0245 = 17.64. Batches: 2 x 2,920 = 5,840; writes 58,400 x 0.0054 / 1,000 = 0.31536;
-    reads 58,400 x 0.00043 / 1,000 = 0.025112. Together 17.9805. Glue: 40,880 requests, within the free million. Egress: 100 GB x 0.05."""
-    told = cost(aws_scheduler_schedule__i=scheduled("ingest", 15), aws_s3_object__p=declared(FLIGHTS, PLANES))
-    assert cents(told.of("S3")) == "17.98"
-    assert told.of("Glue") == 0
-    assert told.of("Confluent egress") == 5
-
-
 def test_batches_of_ten_seconds_cost_requests() -> None:
     """730 x 3,600 / 10 = 262,800 batches. Writes 2,628,000 x 0.0054 / 1,000 = 14.1912; reads 2,628,000 x 0.00043 / 1,000 = 1.13004;
     stored 360 GB x 0.0245 = 8.82: 24.14. Glue: 1,839,600 requests, 839,600 beyond the free million: 0.8396."""
@@ -149,14 +129,6 @@ def test_batches_of_a_current_state_make_more_requests() -> None:
     told = cost(aws_s3_object__d=follow(), aws_s3_object__p=declared(replace(FLIGHTS, write=Upsert())))
     assert cents(told.of("S3")) == "29.79"
     assert cents(told.of("Glue")) == "1.37"
-
-
-def test_nat_costs_hours_gigabytes_and_its_address() -> None:
-    """730 x 0.052 = 37.96; 50 + 1 GB x 0.052 = 2.652; the address 730 x 0.005 = 3.65: 44.262."""
-    told = cost(
-        aws_nat_gateway__n={}, aws_eip__n={}, aws_s3_object__d=follow(), aws_s3_object__p=declared(FLIGHTS),
-    )  # fmt: skip
-    assert cents(told.of("NAT gateway")) == "44.26"
 
 
 def test_interface_endpoints_cost_by_zone() -> None:

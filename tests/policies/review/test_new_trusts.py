@@ -9,12 +9,9 @@ import pytest
 
 from policies.documents import fill
 from policies.resource_values import DeclaredAccess
-from policies.review.plan.plan_gaps import StackPlan
-from policies.review.prices import price_table
-from policies.review.review import review
 from tests.policies.example import ACCOUNT, CONFLUENT, policy
-from tests.policies.review.planning import change, plan
-from tests.policies.reviewing import TODAY, stack
+from tests.policies.review.planning import change, plan, reviewed
+from tests.policies.reviewing import stack
 
 ANALYSTS, VENDOR = "arn:aws:iam::111111111111:role/analysts", "arn:aws:iam::222222222222:user/abc1-s"
 ACCESS = DeclaredAccess(
@@ -32,8 +29,7 @@ def dangers(*trusts: Any, access: DeclaredAccess = ACCESS) -> list[str]:
     is_known = "${" not in trust
     after = declared if is_known else {"name": declared["name"]}
     made = change(ROLE, "create", None, after, unknown={} if is_known else {"assume_role_policy": True})
-    one = StackPlan(name="dev-ingestion", synthesised=stack(aws_iam_role__reader=declared), plan=plan(made))
-    found = review("dev", [one], prices=price_table(), today=TODAY, access=access).dangers
+    found = reviewed(plan(made), synthesised=stack(aws_iam_role__reader=declared), access=access).dangers
     assert {(each.rule, each.resource) for each in found} <= {("policy_widened", ROLE)}
     return [each.what for each in found]
 
@@ -98,6 +94,5 @@ def test_a_workflow_that_is_not_declared_is_told(trust: dict[str, Any]) -> None:
 
 def test_a_trust_that_cannot_be_read_is_told() -> None:
     made = change(ROLE, "create", None, {"name": "x"}, unknown={"assume_role_policy": True})
-    one = StackPlan(name="dev-ingestion", plan=plan(made))
-    [danger] = review("dev", [one], prices=price_table(), today=TODAY, access=ACCESS).dangers
+    [danger] = reviewed(plan(made), access=ACCESS).dangers
     assert danger.what == "assume_role_policy is known only after it is applied, so its permissions cannot be reviewed"

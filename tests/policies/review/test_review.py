@@ -72,9 +72,7 @@ def test_what_the_application_is_called_later_hides_no_stop() -> None:
     made = plan(
         change("aws_s3_object.desired", "update", old, {"key": "desired/ingest.json"}, unknown={"content": True})
     )
-    told = review(
-        "dev", [StackPlan(name="dev-ingestion", synthesised=synthesised, plan=made)], prices=price_table(), today=TODAY
-    )
+    told = reviewed(made, synthesised=synthesised)
     assert ([each.outcome.value for each in told.effects], told.open_codes) == (["stops"], ("data_effect",))
 
 
@@ -116,13 +114,6 @@ def test_an_acceptance_is_of_one_plan_and_of_the_named_codes() -> None:
     assert reviewed(gone, accepted=accepting("data_lost", "application_change")).verdict is Verdict.CHANGES
     assert reviewed(gone, accepted=accepting("all")).verdict is Verdict.CHANGES
     assert reviewed(gone, accepted=accepting("all", digest="0" * 64)).verdict is Verdict.REFUSED
-
-
-def test_another_push_voids_an_acceptance() -> None:
-    first = reviewed(plan(LOST)).form.digest
-    pushed = plan(LOST, change("aws_sns_topic.t", "create", None, {"name": "t"}))
-    assert reviewed(plan(LOST), accepted=accepting("all", digest=first)).verdict is Verdict.CHANGES
-    assert reviewed(pushed, accepted=accepting("all", digest=first)).verdict is Verdict.REFUSED
 
 
 def of_digest(digest: str) -> dict[str, Any]:
