@@ -1,6 +1,6 @@
 """Check the prose of pages, docstrings, comments, help texts and error texts.
 
-`python tests/test_prose.py [FILE or FOLDER …]` prints the problems, and long sentences as advice.
+`python tests/test_prose.py [FILE or FOLDER …]` prints the problems.
 """
 
 from __future__ import annotations
@@ -54,9 +54,6 @@ They Those Three To True Two Under Until What When Where Whether Which While Who
 """
 NOT_IMPERATIVE = frozenset(NO_IMPERATIVE.split())
 IMPERATIVE_IN_S_OR_ED = {"Canvass", "Embed", "Exceed", "Feed", "Focus", "Need", "Proceed", "Seed", "Speed", "Succeed"}
-# A sentence ends at a mark, an empty line, or a list's next point.
-SENTENCE = re.compile(r"[^.!?:;|\n](?:[^.!?:;|\n]|[.:](?=[^\s*])|\n(?!\n| *(?:- |\d+\. )))*")
-LONG = 25  # words; house rule 8 wishes for 20
 
 
 class Piece(NamedTuple):
@@ -207,18 +204,6 @@ def first_words(file: str, text: str) -> list[Problem]:
     return sorted(found)
 
 
-def long_sentences(file: str, pieces: list[Piece]) -> list[Problem]:
-    found = []
-    for piece in pieces:
-        text = re.sub(r"(?m)^#+ .*$", "", without_values(piece.text))
-        for match in SENTENCE.finditer(text):
-            words = len(match[0].split())
-            if words > LONG:
-                line = piece.line + text.count("\n", 0, match.start())
-                found.append(Problem(file, line, f"a sentence of {words} words: {' '.join(match[0].split()[:6])} …"))
-    return found
-
-
 def files(room: str) -> list[Path]:
     path = ROOT / room
     return (
@@ -346,9 +331,3 @@ if __name__ == "__main__":
     for chosen in sys.argv[1:] or ROOMS:
         for place in problems_of(chosen.rstrip("/")):
             print(place)
-        for place in [
-            place
-            for file in files(chosen.rstrip("/"))
-            for place in long_sentences(str(file.relative_to(ROOT)), prose(file))
-        ]:
-            print(f"advice: {place}")

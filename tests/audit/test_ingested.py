@@ -14,7 +14,6 @@ from frazil.audit.finding import Depth, Flaw, Outcome, Range
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.declaration.options import MetadataColumns
-from frazil.lake.ledger import entry as ledger
 from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
 from tests.support.variants import first_short
@@ -49,17 +48,6 @@ def test_what_the_ingest_lands_is_proven_and_mostly_from_manifests(filled: Shop)
     deep = verified(filled, deep=True)
     assert (found.depth, deep.outcome, deep.depth) == (Depth.COUNTED, Outcome.PROVEN, Depth.VALUES_READ)
     assert deep.cautions == (), "what Spark writes has checksums"
-
-
-@pytest.mark.long
-def test_each_commit_carries_the_totals_and_side_tables_carry_none(filled: Shop) -> None:
-    lake = Lake(filled.lake, lambda secret: "")
-    table, dead = lake.table(filled.pipeline.table.identifier), lake.table(filled.pipeline.table.dead_letters)
-    assert table is not None
-    assert dead is not None
-    commits = table.commits(filled.pipeline.name)
-    assert [commit.summary[ledger.TOTALS] for commit in commits] == ['{"0":[0,0,0],"1":[0,0,0]}'] * len(commits)
-    assert [ledger.TOTALS in commit.summary for commit in dead.commits(filled.pipeline.name)] == [False]
 
 
 def test_a_compacted_table_is_still_proven(filled: Shop, spark: SparkSession) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from frazil import declaration
-from frazil.audit.finding import Flaw, Outcome, Range
+from frazil.audit.finding import Finding, Flaw, Outcome, Range, worst
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.declaration import At, Changelog, Latest, Upsert
@@ -373,6 +373,13 @@ def test_a_changelog_and_a_state_that_begin_late_are_said_to_be_incomplete(lande
             landed.pipeline = replace(landed.pipeline, write=write, start=start)
             note = f"the table is not the complete {what}: it begins at {start.kind}, later than older keys"
             assert note in landed.verify().notes
+
+
+def test_a_contradiction_outweighs_what_could_not_be_known() -> None:
+    unknown, hole = (Finding(flaw=flaw, where="t", what="w") for flaw in (Flaw.NO_TOTALS, Flaw.HOLE))
+    assert [worst(of) for of in ((), (unknown,), (unknown, hole))] == [
+        *(Outcome.PROVEN, Outcome.UNCHECKED, Outcome.NOT_PROVEN)
+    ]
 
 
 def test_a_table_that_does_not_exist_cannot_be_checked(landed: Landed) -> None:

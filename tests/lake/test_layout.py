@@ -162,13 +162,49 @@ def test_what_no_table_can_become_is_refused(path: str, root: Path) -> None:
     assert refused() if callable(refused) else (root / refused).exists()
 
 
-def test_a_column_of_another_type_is_said() -> None:
-    (found,) = differences(declared(topic={"columns": ("id string", "day string")}), made(declared()))
-    assert str(found).startswith("topic.value.columns: id: long cannot become string. Declare id as it was")
-    assert not differences(
-        declared(topic={"columns": ("id long required", "day string")}, write=Upsert(key="id")),
-        made(declared(write=Upsert(key="id"))),
-    )
+COLUMNS, LACKS_ID = "topic.value.columns", "the table has id, which the declaration does not have"
+STRUCT = {"metadata_columns": "struct"}
+LATER = declared(start=At(datetime(2026, 1, 31, tzinfo=UTC)))
+BY_DAY, BY_ID = (declared({"partition_by": (by,)}) for by in ("day", "bucket(8, id)"))
+OTHER_COLUMNS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"columns": ("id string", "day string")}, "id: long cannot become string. Declare id as it was"),
+    ({"columns": ("id long required",)}, "id"),
+    ({"columns": ("day string",)}, LACKS_ID),
+    ({"columns": None}, LACKS_ID),
+    ({"columns": None, "value_format": "text"}, LACKS_ID),
+    ({"columns": None, "value_format": "bytes"}, LACKS_ID),
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "field", "text"),
+    [
+        *((declared(), declared(topic=now), COLUMNS, text) for now, text in OTHER_COLUMNS),
+        (declared(), declared(topic=KEYED), "topic.key", "the table has keys as binary"),
+        (declared(STRUCT, AVRO_KEYS), declared(STRUCT), "topic.key", "the table has keys as string"),
+        (LATER, declared(), "start", 'the table began at timestamp "2026-01-31T00:00:00.000Z"'),
+        (BY_DAY, BY_ID, "table.partition_by", "ALTER TABLE shop.orders ADD PARTITION FIELD bucket(8, id)"),
+        (BY_DAY, BY_ID, "table.partition_by", "ALTER TABLE shop.orders DROP PARTITION FIELD day"),
+    ],
+)
+def test_a_difference_is_said_with_what_the_table_has(before: Pipeline, after: Pipeline, field: str, text: str) -> None:
+    (found,) = differences(after, made(before))
+    assert (found.field, found.is_applied) == (field, False)
+    assert text in str(found)
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        declared(topic={"columns": ("ID long", "`x y` int")}),
+        declared(write=Upsert(), topic={"key_format": "json", "key_columns": ("id long",), "columns": ("day string",)}),
+        declared(write=Upsert(), topic={"key_format": "avro", "columns": ("day string",)}),
+        declared(write=Upsert(key="id"), topic={"columns": ("id long required", "day string")}),
+    ],
+    ids=["case", "columns of the key", "columns of unknown keys", "a required key"],
+)
+def test_columns_that_differ_in_nothing_are_not_said(pipeline: Pipeline) -> None:
+    assert differences(pipeline, made(pipeline)) == ()
 
 
 def test_a_property_that_is_no_longer_declared_is_removed() -> None:
@@ -183,12 +219,6 @@ def test_a_default_that_is_no_longer_overridden_comes_back() -> None:
     assert (sets, removes) == ({"write.parquet.compression-codec": "zstd"}, [layout.DECLARED])
 
 
-def test_the_start_is_said_with_its_value() -> None:
-    before = declared(start=At(datetime(2026, 1, 31, tzinfo=UTC)))
-    (found,) = differences(declared(), made(before))
-    assert 'the table began at timestamp "2026-01-31T00:00:00.000Z"' in str(found)
-
-
 @pytest.mark.parametrize("text", ["junk", "7", "[]", '"x"'])
 def test_a_start_that_somebody_changed_is_said_as_it_is(text: str) -> None:
     there = made(declared())
@@ -196,50 +226,9 @@ def test_a_start_that_somebody_changed_is_said_as_it_is(text: str) -> None:
     assert "the table began at" in str(found)
 
 
-def test_the_statements_of_a_new_partition_spec_are_named() -> None:
-    before, after = declared({"partition_by": ("day",)}), declared({"partition_by": ("bucket(8, id)",)})
-    (found,) = differences(after, made(before))
-    assert "ALTER TABLE shop.orders ADD PARTITION FIELD bucket(8, id)" in found.do
-    assert "ALTER TABLE shop.orders DROP PARTITION FIELD day" in found.do
-
-
-def test_a_column_that_becomes_required_is_said() -> None:
-    (found,) = differences(declared(topic={"columns": ("id long required",)}), made(declared()))
-    assert (found.field, found.is_applied) == ("topic.value.columns", False)
-
-
-def test_a_column_that_is_not_declared_is_said() -> None:
-    (found,) = differences(declared(topic={"columns": ("day string",)}), made(declared()))
-    assert "the table has id, which the declaration does not have" in str(found)
-    assert differences(declared(topic={"columns": ("ID long", "`x y` int")}), made(declared())) == ()
-    keyed = {"key_format": "json", "key_columns": ("id long",), "columns": ("day string",)}
-    assert differences(declared(write=Upsert(), topic=keyed), made(declared(write=Upsert(), topic=keyed))) == ()
-    unknown_keys = declared(write=Upsert(), topic={"key_format": "avro", "columns": ("day string",)})
-    assert differences(unknown_keys, made(unknown_keys)) == ()
-
-
-def test_columns_are_said_when_none_is_declared_any_more() -> None:
-    for now in (
-        {"columns": None},
-        {"columns": None, "value_format": "text"},
-        {"columns": None, "value_format": "bytes"},
-    ):
-        (found,) = differences(declared(topic=now), made(declared()))
-        assert "the table has id, which the declaration does not have" in str(found)
-
-
 def test_columns_whose_type_the_key_contradicts_are_declared_all_the_same() -> None:
     topic = {"key_format": "json", "key_columns": ("id string",), "columns": ("id long", "day string")}
     assert differences(declared(write=Upsert(), topic=topic), made(declared(write=Upsert(), topic=topic))) == ()
-
-
-def test_another_format_of_keys_is_said() -> None:
-    (found,) = differences(declared(topic={"key_format": "text"}), made(declared()))
-    assert (found.field, found.what) == ("topic.key", "the table has keys as binary")
-    (found,) = differences(
-        declared({"metadata_columns": "struct"}), made(declared({"metadata_columns": "struct"}, {"key_format": "avro"}))
-    )
-    assert (found.field, found.what) == ("topic.key", "the table has keys as string")
 
 
 @pytest.mark.parametrize(

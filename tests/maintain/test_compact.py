@@ -38,23 +38,23 @@ def test_properties_of_other_engines_change_neither_size_nor_format(stock: Stock
     assert file.endswith(".parquet")
 
 
-def test_small_files_become_one_with_the_same_rows_and_offsets(stock: Stock) -> None:
+def test_small_files_become_one_with_the_same_rows_and_offsets_once(stock: Stock) -> None:
     stock.land(6)
     before = dict(stock.summary())
     outcome = compact(stock.maintenance(), stock.main, Lease())
     assert (outcome.ended, outcome.files_removed, outcome.files_added, outcome.rows) == (Status.DONE, 6, 1, 60)
-    assert len(stock.live_files()) == 1
     assert stock.summary() == before
-    stock.assert_nothing_changed()
-
-
-@pytest.mark.long
-def test_what_is_compacted_is_compacted_once(stock: Stock) -> None:
-    stock.land(3)
-    compact(stock.maintenance(), stock.main, Lease())
+    (file,) = oracle.table(stock.environment, stock.table).inspect.files().to_pylist()
+    bounds = file["readable_metrics"]["_kafka_offset"]
+    assert (bounds["lower_bound"], bounds["upper_bound"]) == (0, 59)
+    loaded = stock.iceberg.load(stock.table)
+    assert stock.iceberg.table_cache().size() == 0
+    assert stock.iceberg.coordinator().fetchSetIds(loaded).isEmpty()
+    assert stock.iceberg.task_sets().fetchSetIds(loaded).isEmpty()
     head = stock.history().head_id
     again = compact(stock.maintenance(), stock.main, Lease())
     assert (again.files_removed, again.snapshots, stock.history().head_id) == (0, 0, head)
+    stock.assert_nothing_changed()
 
 
 def test_a_partition_that_is_still_written_is_left(stock: Stock) -> None:
@@ -88,14 +88,6 @@ def test_rows_keep_the_declared_order_within_files(stock_of: Callable[..., Stock
     (file,) = stock.live_files()
     assert pq.read_table(file)["order_id"].to_pylist() == list(range(29, -1, -1))
     stock.assert_nothing_changed()
-
-
-def test_compacted_files_keep_the_bounds_of_offsets(stock: Stock) -> None:
-    stock.land(3)
-    compact(stock.maintenance(), stock.main, Lease())
-    files = oracle.table(stock.environment, stock.table).inspect.files().to_pylist()
-    bounds = [file["readable_metrics"]["_kafka_offset"] for file in files]
-    assert [(b["lower_bound"], b["upper_bound"]) for b in bounds] == [(0, 29)]
 
 
 @pytest.mark.long
@@ -188,12 +180,3 @@ def test_rows_that_another_engine_deleted_are_left_to_it(stock: Stock) -> None:
     stock.spark.sql(f"DELETE FROM lake.{stock.table} WHERE order_id = 3")
     outcome = compact(stock.maintenance(), stock.main, Lease())
     assert (outcome.files_removed, outcome.left) == (0, {"deletes": 1})
-
-
-def test_compaction_leaves_nothing_in_memory(stock: Stock) -> None:
-    stock.land(2)
-    compact(stock.maintenance(), stock.main, Lease())
-    loaded = stock.iceberg.load(stock.table)
-    assert stock.iceberg.table_cache().size() == 0
-    assert stock.iceberg.coordinator().fetchSetIds(loaded).isEmpty()
-    assert stock.iceberg.task_sets().fetchSetIds(loaded).isEmpty()

@@ -9,7 +9,7 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic
 from frazil.exit_codes import Exit
-from frazil.maintain.run import maintain
+from frazil.maintain.run import maintain, shuffle_partitions
 from frazil.maintain.target import MaintenanceRun, Policy, exit_code
 
 PIPELINES = [Pipeline(topic=Topic(name, value="text"), table=Table(f"shop.{name}")) for name in ("a", "b")]
@@ -48,3 +48,8 @@ def test_an_error_that_no_action_expects_is_the_outcome_of_its_table(answers: bo
     assert [(one["table"], one["ended"]) for one in told] == [("shop.a", "failed")]
     assert said in told[0]["why"]
     assert exit_code(one for done in outcomes.values() for one in done) is Exit.FAILED
+
+
+@pytest.mark.parametrize(("cores", "partitions"), [(1, 16), (8, 32), (100, 400)])
+def test_work_is_divided_by_the_cores(cores: int, partitions: int) -> None:
+    assert shuffle_partitions(cores) == partitions

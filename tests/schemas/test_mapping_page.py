@@ -75,9 +75,10 @@ CUT = {  # values that land as another one, which is no key: cut to microseconds
 }
 
 
-@pytest.mark.long
 @pytest.mark.spark
-@pytest.mark.parametrize("section", CUT)
+@pytest.mark.parametrize(
+    "section", [pytest.param(s, marks=() if s in ("Debezium", "Protobuf") else pytest.mark.long) for s in CUT]
+)
 def test_an_example_in_a_key_is_the_value_or_is_rejected_as_there(spark: SparkSession, section: str) -> None:
     rows, values = VALUES[section]
     wanted = {row.what: mapping.REJECTED if row.what in CUT[section] else row.lands for row in rows}

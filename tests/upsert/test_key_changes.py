@@ -108,11 +108,15 @@ def test_keys_of_several_files_and_old_deletes_are_merged(table: KeyedTable) -> 
     table.check()
 
 
-def test_nothing_is_searched_in_an_empty_table(table: KeyedTable) -> None:
+def test_nothing_is_searched_in_an_empty_table_nor_for_no_key(table: KeyedTable) -> None:
     batch = table.staged({1: (1, "x"), 2: None})
     loaded = table.iceberg.load(table.name)
     deletes = batch.changes.on(loaded, loaded.currentSnapshot().snapshotId())
     assert (deletes.added, deletes.found.rows) == ((), 0)
+    table.apply({1: (1, "x")})
+    empty = table.spark.createDataFrame([], f"id long, {IS_DELETE} boolean, {PARTITION} int, {HASH} long")
+    loaded = table.iceberg.load(table.name)
+    assert table.changes(empty).on(loaded, loaded.currentSnapshot().snapshotId()).added == ()
 
 
 @pytest.mark.long
@@ -212,14 +216,6 @@ def test_a_promoted_key_keeps_its_hash(spark: SparkSession) -> None:
     wide = spark.sql("SELECT CAST(7 AS bigint) AS k, CAST(1.5 AS decimal(30,2)) AS d")
     hashes = [frame.select(key_hash(frame, ["k", "d"])).collect()[0][0] for frame in (narrow, wide)]
     assert hashes[0] == hashes[1]
-
-
-def test_the_positions_of_no_key_are_none(table: KeyedTable) -> None:
-    table.apply({1: (1, "x")})
-    empty = table.spark.createDataFrame([], f"id long, {IS_DELETE} boolean, {PARTITION} int, {HASH} long")
-    changes = table.changes(empty)
-    loaded = table.iceberg.load(table.name)
-    assert changes.on(loaded, loaded.currentSnapshot().snapshotId()).added == ()
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 
 from frazil.audit.accounts import state_rows
-from frazil.audit.accounts.state_rows import StateRows, by_manifest, read_keys
+from frazil.audit.accounts.state_rows import StateRows, _comparable, by_manifest, read_keys
 from frazil.audit.files.count import files_of
 from frazil.audit.files.file_scan import Columns, Source
 from frazil.audit.files.window import Role
@@ -259,3 +259,12 @@ def test_a_file_that_is_lost_between_two_passes_is_found(tmp_path: Path, monkeyp
     monkeypatch.setattr(state_rows, "open_file", losing)
     state_rows.read_keys(source, [KEY], problems)
     assert [problem.flaw for problem in problems] == [Flaw.FILE_LOST]
+
+
+def test_a_timestamp_is_the_same_in_each_unit_and_beyond_the_year_9999() -> None:
+    us = pa.array([1_767_225_600_000_000, 1_767_225_600_000_000_000, None], pa.timestamp("us", "UTC"))
+    assert _comparable(us).to_pylist() == [1_767_225_600_000_000, 1_767_225_600_000_000_000, None]
+    for unit in ("ms", "ns"):
+        assert _comparable(us[:1].cast(pa.timestamp(unit, "UTC"))).to_pylist() == [1_767_225_600_000_000]
+    assert _comparable(pa.array([5_000_000], pa.date32())).to_pylist() == [5_000_000]
+    assert _comparable(pa.array(["a"])).to_pylist() == ["a"]

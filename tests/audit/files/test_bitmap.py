@@ -65,7 +65,3 @@ def test_ranges_go_on_over_the_edges_of_words_and_blocks() -> None:
 
 def test_ranges_that_touch_are_joined() -> None:
     assert joined([Range(5, 7), Range(0, 3), Range(3, 5), Range(9, 10)]) == [Range(0, 7), Range(9, 10)]
-
-
-def test_a_range_is_told_by_its_first_and_last_offset() -> None:
-    assert (str(Range(5, 6)), str(Range(5, 8))) == ("5", "5 to 7")

@@ -18,7 +18,7 @@ from pyroaring import BitMap
 from frazil.audit.files.count import files_of
 from frazil.audit.files.file_scan import Columns as PlaceColumns
 from frazil.audit.files.file_scan import Source
-from frazil.audit.files.page_checksums import Columns, check_vectors, is_with_checksum, read_pages
+from frazil.audit.files.page_checksums import Columns, check_vectors, read_pages
 from frazil.audit.files.window import Role
 from frazil.audit.finding import Depth, Flaw, Outcome
 from frazil.errors import CatalogUnavailable
@@ -182,12 +182,3 @@ def test_a_changed_byte_of_a_deletion_vector_is_found() -> None:
     for at in vector:
         with pytest.raises(ValueError, match="differs from its checksum"):
             check_vectors(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
-
-
-@pytest.mark.parametrize("has_checksum", [False, True])
-def test_a_page_says_whether_it_has_a_checksum(tmp_path: Path, *, has_checksum: bool) -> None:
-    import pyarrow as pa
-
-    file = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"a": ["x" * 70_000, "y"]}), file, write_page_checksum=has_checksum, compression="none")
-    assert is_with_checksum(file.read_bytes()[4:36]) is has_checksum

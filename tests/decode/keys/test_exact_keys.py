@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +11,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 
-from frazil.decode.avro.avro_decoder import avro_body
 from frazil.decode.decoder import Body
 from frazil.decode.json.json_decoder import json_body
 from frazil.decode.protobuf.compiler import compile_proto
@@ -21,7 +18,6 @@ from frazil.decode.protobuf.projection import reading
 from frazil.decode.protobuf.protobuf_decoder import decoded
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.writers.record_type import declared_json
-from frazil.schemas import avro
 from frazil.schemas.protobuf import row_type
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support.bodies import at_once
@@ -104,30 +100,6 @@ def test_a_time_of_a_key_is_not_cut(
     found = of_json(spark, column, *whole, *cut, "null")
     assert REJECTED not in found[: len(whole)]
     assert found[len(whole) :] == [*[REJECTED] * len(cut), None]
-
-
-@pytest.mark.spark
-def test_nanoseconds_of_a_key_in_avro_are_not_cut(spark: SparkSession) -> None:
-    field = {"name": "x", "type": {"type": "long", "connect.name": "io.debezium.time.NanoTimestamp"}}
-    schema = avro.parse(json.dumps({"type": "record", "name": "K", "fields": [field]}), {}, connect_types=True)
-    target = avro.row_type(schema).exact()
-    decoder = avro_body(avro.reader(schema, target), target)
-    assert rows(spark, decoder, b"\xd0\x0f", b"\xd2\x0f") == [datetime(1970, 1, 1, microsecond=1), REJECTED]
-
-
-@pytest.mark.parametrize(
-    ("kind", "one"), [("Timestamp", datetime(1970, 1, 1, 0, 0, 1, 2, UTC)), ("Duration", 1_000_002)]
-)
-def test_nanoseconds_of_a_key_in_protobuf_are_not_cut(kind: str, one: Any) -> None:
-    lines = f'syntax = "proto3"; import "google/protobuf/{kind.lower()}.proto";'
-    schema = compile_proto(f"{lines} message M {{ google.protobuf.{kind} x = 1; int32 y = 2; }}")
-    target = row_type(schema, "M").exact()
-    to = to_arrow_type(spark_struct(target).add("_decoded", "boolean"))
-    times = (b"\x08\x01\x10\xd0\x0f", b"\x08\x01\x10\xd1\x0f", b"\x08\x01\x10\x80\x94\xeb\xdc\x03", b"\x08\x80\x80\x80\x80\x80\x80\x80\x80\x01")  # fmt: skip
-    bodies = [*(b"\x0a" + bytes([len(time)]) + time for time in times), b"\x10\x07"]
-    found = decoded(pa.array(bodies, pa.binary()), pa.array([0] * 5, pa.int32()), [reading(schema, "M", target)], to)
-    assert [row if row is None else row["x"] for row in found.to_pylist()] == [one, None, None, None, None]
-    assert found.to_pylist()[4] is not None
 
 
 @pytest.mark.parametrize("is_closed", [True, False], ids=["key", "value"])

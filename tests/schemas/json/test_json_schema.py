@@ -43,9 +43,7 @@ def decimal(parameters: dict[str, str]) -> dict[str, Any]:
 # Rows beside those of docs/schemas.md.
 MAPPING: list[tuple[str, Any, str]] = [
     ("connect int64", {"type": "integer", "connect.type": "int64"}, "long"),
-    ("connect float64", {"type": "number", "connect.type": "float64"}, "double"),
     ("connect decimal, precise", decimal({"scale": "2", "connect.decimal.precision": "9"}), "decimal(9, 2)"),
-    ("uuid", {"type": "string", "format": "uuid"}, "string"),
     ("other encoding", {"type": "string", "contentEncoding": "base32"}, "string"),
     ("enum of integers", {"enum": [1, 2]}, "long"),
     ("enum of numbers", {"enum": [1, 2.5]}, "double"),
@@ -53,18 +51,10 @@ MAPPING: list[tuple[str, Any, str]] = [
     ("enum with null", {"enum": ["a", None]}, "string"),
     ("mixed enum", {"enum": ["a", 1]}, JSON),
     ("const", {"const": "order"}, "string"),
-    ("nullable", {"type": ["null", "integer"]}, "long"),
-    ("nullable oneOf", {"oneOf": [{"type": "null"}, {"type": "string", "format": "date"}]}, "date"),
     ("integer or number", {"type": ["integer", "number"]}, "double"),
-    ("string or integer", {"type": ["string", "integer"]}, JSON),
     ("date or other string", {"oneOf": [{"type": "string", "format": "date"}, {"type": "string"}]}, "string"),
     ("int32 or int64", {"oneOf": [{"type": "integer", "connect.type": "int32"}, {"type": "integer"}]}, "long"),
     ("list, type left out", {"items": {"type": "integer"}}, "list<long>"),
-    (
-        "list of structs",
-        {"type": "array", "items": {"properties": {"a": {"type": "string"}}}},
-        "list<struct<a: string>>",
-    ),
     ("list of free-form objects", {"type": "array", "items": {"type": "object"}}, JSON),
     ("tuple, draft-07", {"type": "array", "items": [{"type": "integer"}, {"type": "string"}]}, JSON),
     ("tuple, 2020-12", {"type": "array", "prefixItems": [{"type": "integer"}]}, JSON),
@@ -84,7 +74,6 @@ MAPPING: list[tuple[str, Any, str]] = [
     ("map of anything", {"type": "object", "additionalProperties": True}, JSON),
     ("map of free-form objects", {"type": "object", "additionalProperties": {"type": "object"}}, JSON),
     ("object without members", {"type": "object", "properties": {}, "additionalProperties": False}, JSON),
-    ("true", True, JSON),
     ("every type", {"type": ["null", "boolean", "number", "string", "object", "array"]}, JSON),
     (
         "struct with additional properties",
@@ -251,14 +240,6 @@ class TestAlternatives:
 
 
 class TestRecursion:
-    def test_a_definition_stands_once_inside_itself_and_then_as_json(self) -> None:
-        tree = {"properties": {"n": {"type": "integer"}, "next": {"$ref": "#/$defs/tree"}}}
-        assert shown(read({"properties": {"t": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": tree}})) == {
-            "t.n": "long",
-            "t.next.n": "long",
-            "t.next.next": JSON,
-        }
-
     def test_the_root_counts_like_a_definition(self) -> None:
         assert shown(read({"properties": {"n": {"type": "integer"}, "next": {"$ref": "#"}}})) == {
             "n": "long",
