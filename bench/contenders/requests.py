@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from bench.accounting import Meter
 from bench.bodies import pool
 from bench.contenders.product import declared, driver, heard
-from bench.counting_proxy import Asked, CountingProxy, counting
+from bench.counting_proxy import Asked, CountingProxy
 from bench.fill import produce
 from bench.shapes import SHAPES
 from bench.topics import Job
@@ -77,7 +77,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
 
     assert environment.object_store is not None
     assert environment.object_store.endpoint is not None
-    with counting(environment.object_store.endpoint) as proxy:
+    with CountingProxy(environment.object_store.endpoint) as proxy:
         job = replace(job, environment_file=_through(environment, proxy, Path(job.folder)))
         with driver(job) as (shared, registry):
             pipeline = _pipeline(job, case)

@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka import admin as kafka_admin
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -25,9 +22,8 @@ from tests.support import extra_catalogs
 from tests.support.change_events import ChangeEvents
 from tests.support.connectors import delete_connector
 from tests.support.guides import Terminal, block, blocks, on_session
+from tests.support.kafka_broker import KafkaBroker
 from tests.support.secure_kafka import PASSWORD, USER, SecureKafka, secure_kafka
-
-_admin: Any = kafka_admin
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
@@ -62,33 +58,22 @@ def terminal(
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
     """A broker with logins, and the guide's topic."""
     with secure_kafka(tmp_path_factory.mktemp("secure")) as broker:
-        add_scram_user(broker.plain)
-        produced(broker.plain, "signups", [{"user_id": 1, "plan": "free"}])
+        broker.add_scram_user()
+        add_signups(broker.plain)
         yield broker
 
 
-def produced(bootstrap: str, topic: str, values: Sequence[Any]) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
-    producer = Producer({"bootstrap.servers": bootstrap})
-    for value in values:
-        producer.produce(topic, json.dumps(value))
-    producer.flush()
-
-
-def add_scram_user(bootstrap: str) -> None:
-    """Give the broker's user a password for SCRAM."""
-    info = _admin.ScramCredentialInfo(_admin.ScramMechanism.SCRAM_SHA_512, 4096)
-    change = _admin.UserScramCredentialUpsertion(USER, info, PASSWORD.encode())
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.alter_user_scram_credentials([change])[USER].result()
+def add_signups(bootstrap: str) -> None:
+    broker = KafkaBroker(bootstrap)
+    broker.create("signups")
+    broker.produce("signups", [b'{"user_id": %d, "plan": "free"}' % number for number in range(3)])
 
 
 @pytest.mark.long
 def test_a_topic_of_ones_own_broker_is_found_checked_and_landed(
     terminal: Callable[..., Terminal], local_world: LocalServices
 ) -> None:
-    produced(local_world.bootstrap, "signups", [{"user_id": number, "plan": "free"} for number in range(3)])
+    add_signups(local_world.bootstrap)
     at = terminal()
     at.skipped = ("frazil run --all --follow",)
     at.replaced = {"broker.example.org:9092": local_world.bootstrap}
@@ -201,8 +186,7 @@ def test_a_move_from_a_spark_job_loses_and_doubles_nothing(
     at.command("frazil init moved --kafka local")
     at.command("cd moved")
     lake = f"{at.catalog}.shop"
-    admin = AdminClient({"bootstrap.servers": local_world.bootstrap})
-    admin.create_topics([NewTopic("shipments", 2, 1)])["shipments"].result()
+    KafkaBroker(local_world.bootstrap).create("shipments", partitions=2)
 
     def sql(text: str) -> DataFrame:
         return spark.sql(text.replace("shop.", f"{lake}."))

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from frazil.clients.kafka import Kafka, Span, TopicOffsets
 from frazil.clients.secrets import Secrets
@@ -247,10 +246,9 @@ class TestOutage:
 def test_all_topics_are_asked_for_at_once_and_a_missing_one_is_its_own_error(
     local_world: LocalServices, name: str
 ) -> None:
-    admin = AdminClient({"bootstrap.servers": local_world.bootstrap})
-    names = [f"{name}-{number}" for number in range(3)]
-    for created in admin.create_topics([NewTopic(one, 2, 1) for one in names]).values():
-        created.result()
+    broker, names = KafkaBroker(local_world.bootstrap), [f"{name}-{number}" for number in range(3)]
+    for one in names:
+        broker.create(one, partitions=2)
     producer = Producer({"bootstrap.servers": local_world.bootstrap, "transactional.id": name})
     producer.init_transactions(10)
     producer.begin_transaction()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import admin as kafka_admin
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,10 +23,9 @@ from frazil.declaration.secret import OAuth, Secret
 from frazil.doctor.brokers import Broker
 from frazil.doctor.check_result import Check, examined
 from frazil.errors import KafkaRefused, KafkaUnavailable, SecretUnavailable, TokenRefused
+from tests.support.kafka_broker import KafkaBroker
 from tests.support.secure_kafka import KEY_PASSWORD, PASSWORD, USER, SecureKafka, secure_kafka
 from tests.support.token_server import CLIENT, CLIENT_SECRET, TokenServer
-
-_admin: Any = kafka_admin
 
 KEY = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
 
@@ -189,13 +187,8 @@ class TestOnABroker:
     @pytest.fixture(scope="class")
     def broker(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
         with secure_kafka(tmp_path_factory.mktemp("secure")) as running:
-            admin = _admin.AdminClient({"bootstrap.servers": running.plain})
-            admin.create_topics([_admin.NewTopic("t", 1, 1)])["t"].result()
-            user = _admin.UserScramCredentialUpsertion(
-                USER, _admin.ScramCredentialInfo(_admin.ScramMechanism.SCRAM_SHA_512, 4096), PASSWORD.encode()
-            )
-            for done in admin.alter_user_scram_credentials([user]).values():
-                done.result()
+            KafkaBroker(running.plain).create("t")
+            running.add_scram_user()
             yield running
 
     def on(self, broker: SecureKafka, kind: str, **others: Any) -> Settings:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from frazil.schemas.reasons import MESSAGES, Reason
 from tests.support.dead_letter_shop import HEADERS
+from tests.support.kafka_broker import KafkaBroker
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -86,8 +86,7 @@ def test_headers_are_kept_also_where_the_table_has_none(shop_of: Callable[..., S
 @pytest.mark.long
 def test_a_record_can_be_replayed_from_its_dead_letter(letters: Shop) -> None:
     again = f"{letters.topic}-again"
-    admin = AdminClient({"bootstrap.servers": letters.world.bootstrap})
-    admin.create_topics([NewTopic(again, 1, 1)])[again].result()
+    KafkaBroker(letters.world.bootstrap).create(again)
     producer = Producer({"bootstrap.servers": letters.world.bootstrap})
     rows = sorted(map(as_the_table_has_it, letters.dead()), key=lambda row: (row["partition"], row["offset"]))
     for row in rows:

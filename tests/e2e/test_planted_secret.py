@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka import admin as kafka_admin
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
@@ -30,6 +28,7 @@ from frazil.declaration.secret import OAuth, Secret
 from frazil.ingest.batch.read import read
 from frazil.ingest.plan.ranges import OffsetRange
 from tests.support import oracle
+from tests.support.kafka_broker import KafkaBroker
 from tests.support.registry_server import RegistryServer
 from tests.support.secure_kafka import PASSWORD, USER, SecureKafka, secure_kafka
 from tests.support.shop import ORDER, avro, frame
@@ -101,14 +100,11 @@ class Place:
 @pytest.fixture
 def place(broker: SecureKafka, registry: RegistryServer, tmp_path: Path, name: str) -> Place:
     """A topic of three orders and two records that cannot be landed."""
-    admin = vars(kafka_admin)["AdminClient"]({"bootstrap.servers": broker.plain})
-    admin.create_topics([vars(kafka_admin)["NewTopic"](name, 1, 1)])[name].result()
+    kafka = KafkaBroker(broker.plain)
+    kafka.create(name)
     schema_id = registry.store.register(f"{name}-value", json.dumps(ORDER))
     orders = [avro(ORDER, {"order_id": number, "user": "u", "amount": None}) for number in range(3)]
-    producer = Producer({"bootstrap.servers": broker.plain})
-    for value in (*(frame(schema_id, body) for body in orders), b"bad!!", frame(schema_id, b"\x02\xff")):
-        producer.produce(name, value)
-    assert producer.flush(20) == 0
+    kafka.produce(name, [*(frame(schema_id, body) for body in orders), b"bad!!", frame(schema_id, b"\x02\xff")])
     (tmp_path / "lake").mkdir()
     made = Place(
         tmp_path,

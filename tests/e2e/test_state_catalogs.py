@@ -34,7 +34,7 @@ from tests.support.concurrent_drivers import run_both
 from tests.support.duckdb_reader import ask
 from tests.support.jobs import once
 from tests.support.keyed_table import KeyedTable
-from tests.support.losing_relay import Lost, losing_relay
+from tests.support.losing_relay import LosingRelay, Lost
 from tests.support.paused_driver import paused
 from tests.support.shop import ORDER, Shop, avro, frame
 
@@ -205,7 +205,7 @@ def test_a_commit_of_unknown_state_is_decided_again(
 
     monkeypatch.setattr(append, "thrown", noted)
     assert isinstance(rest_lake.catalog, RestCatalog)
-    with losing_relay(rest_lake.catalog.uri) as relay:
+    with LosingRelay(rest_lake.catalog.uri) as relay:
         relayed = replace(rest_lake, catalog=replace(rest_lake.catalog, uri=relay.uri))
         lake = extra_catalogs.added(spark, relayed, f"relayed_{name}")
         table = KeyedTable(spark, Iceberg(spark, lake.catalog.name), lake, f"delta.{name}", version).create()

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka import admin as kafka_admin
 from pyspark.sql import DataFrame, SparkSession
 
 from frazil.clients.kafka_security import java_options
@@ -20,6 +18,7 @@ from frazil.ingest.batch.read import read
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.ingest.spark_errors import LoginRefused, explained
 from tests.clients.test_tokens import signature
+from tests.support.kafka_broker import KafkaBroker
 from tests.support.secure_kafka import SecureKafka, secure_kafka
 from tests.support.token_server import CLIENT, CLIENT_SECRET, TokenServer
 
@@ -31,12 +30,9 @@ WRONG = 'wr0ng+"p\\ass" 4714'
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
     with secure_kafka(tmp_path_factory.mktemp("secure")) as running:
-        admin = vars(kafka_admin)["AdminClient"]({"bootstrap.servers": running.plain})
-        admin.create_topics([vars(kafka_admin)["NewTopic"]("t", 1, 1)])["t"].result()
-        producer = Producer({"bootstrap.servers": running.plain})
-        for number in range(3):
-            producer.produce("t", str(number).encode())
-        assert producer.flush(20) == 0
+        kafka = KafkaBroker(running.plain)
+        kafka.create("t")
+        kafka.produce("t", [b"0", b"1", b"2"])
         yield running
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from frazil.errors import LocalPartFailed
 from frazil.local.connect_worker import connector_settings, create_connector
 from tests.support.guides import block
+from tests.support.local_server import LocalServer, QuietHandler
 
 
 def test_the_settings_in_the_guide_are_these() -> None:
@@ -31,36 +31,24 @@ Worker = Callable[..., tuple[str, list[tuple[str, str, Any]]]]
 @pytest.fixture
 def worker() -> Iterator[Worker]:
     """A worker that gives each answer once, and the last one from then on; the requests that it got."""
-    servers = []
+    servers = ExitStack()
 
     def make(*answers: Answer) -> tuple[str, list[tuple[str, str, Any]]]:
         requests: list[tuple[str, str, Any]] = []
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def handle_one(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                body = self.body()
                 requests.append((self.command, self.path, json.loads(body) if body else None))
                 code, document = answers[min(len(requests), len(answers)) - 1]
-                content = b"" if document is None else json.dumps(document).encode()
-                self.send_response(code)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                self.answer(code, b"" if document is None else json.dumps(document).encode())
 
             do_GET = do_PUT = handle_one  # noqa: N815
 
-            def log_message(self, *arguments: Any) -> None:
-                pass
+        return servers.enter_context(LocalServer(Handler)).address, requests
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}", requests
-
-    yield make
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with servers:
+        yield make
 
 
 def status(*tasks: str, connector: str = "RUNNING") -> Answer:

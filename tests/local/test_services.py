@@ -8,7 +8,7 @@ import boto3
 import psutil
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from frazil.declaration.documents.document import parse_environment
 from frazil.errors import LocalPartFailed
@@ -18,6 +18,7 @@ from frazil.local.seaweedfs import BUCKET, REGION, key_files
 from frazil.local.services import LocalServices, Part, down, up
 from tests.standin.aws.launch import glue_environment
 from tests.standin.aws.launch import key_files as aws_key_files
+from tests.support.kafka_broker import KafkaBroker
 
 from .conftest import SESSION_PARTS
 from .listening import listening
@@ -37,11 +38,6 @@ def processes(folder: Path) -> list[Process]:
 
 def topics(place: LocalServices) -> set[str]:
     return set(AdminClient({"bootstrap.servers": place.bootstrap, "log_level": 0}).list_topics(timeout=30).topics)
-
-
-def create_topic(place: LocalServices, name: str) -> None:
-    admin = AdminClient({"bootstrap.servers": place.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result()
 
 
 @pytest.mark.e2e
@@ -91,7 +87,7 @@ def test_two_worlds_are_up_at_once_and_what_they_hold_outlives_the_processes(
         address for place in (whole_world, first) for part in place.addresses.values() for address in part.values()
     ]
     assert len(set(addresses)) == 8
-    create_topic(first, "kept")
+    KafkaBroker(first.bootstrap).create("kept")
     assert "kept" not in topics(whole_world)
     assert "kept" in topics(first)
     producer = Producer({"bootstrap.servers": first.bootstrap, "log_level": 0})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.support.local_server import LocalServer, QuietHandler
 
 TOKEN = "token-of-the-workflow"
 
@@ -76,27 +76,13 @@ def serving() -> Iterator[GitHub]:
     """Serve a repository until the block ends."""
     made = GitHub()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(QuietHandler):
+        def do_GET(self) -> None:  # noqa: N802 - http.server's name
             made.requests.append(self.path)
             allowed = self.headers.get("Authorization") == f"Bearer {TOKEN}"
             status, body = made.answer(self.path) if allowed else (401, {"message": "Bad credentials"})
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            self.answer(status, json.dumps(body).encode())
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    made.url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with LocalServer(Handler) as server:
+        made.url = server.address
         yield made
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

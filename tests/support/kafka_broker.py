@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
@@ -31,8 +31,10 @@ class KafkaBroker:
         self._options = {"bootstrap.servers": bootstrap, "linger.ms": 0, **options}
         self._admin = _admin.AdminClient({"bootstrap.servers": bootstrap, **options})
 
-    def create(self, name: str, *, partitions: int = 1, compacted: bool = False) -> None:
-        policy = {"cleanup.policy": "compact,delete"} if compacted else {}
+    def create(
+        self, name: str, *, partitions: int = 1, compacted: bool = False, config: Mapping[str, str] | None = None
+    ) -> None:
+        policy = {"cleanup.policy": "compact,delete"} if compacted else dict(config or {})
         deadline = time.monotonic() + 20
         while True:
             try:
@@ -54,6 +56,12 @@ class KafkaBroker:
     def append(self, name: str, partition: int, timestamps: Sequence[int]) -> None:
         producer = Producer(self._options)
         self._write(producer, name, partition, timestamps)
+
+    def produce(self, name: str, values: Iterable[bytes]) -> None:
+        producer = Producer(self._options)
+        for value in values:
+            producer.produce(name, value)
+        assert producer.flush(20) == 0
 
     def begin(self, name: str, partition: int, timestamps: Sequence[int]) -> OpenTransaction:
         producer = Producer({**self._options, "transactional.id": uuid.uuid4().hex})

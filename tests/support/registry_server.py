@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import re
 import socket
-import ssl
 import threading
 from collections import deque
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from frazil.clients.registry.schemas import RegisteredSchema, schema_from, to_answer
+from tests.support.local_server import LocalServer, QuietHandler
 from tests.support.schema_store import SchemaStore
 
 Misbehaviour = Callable[["_Handler"], None]
@@ -42,7 +40,7 @@ def cuts(handler: _Handler) -> None:
 
 def hangs(handler: _Handler) -> None:
     """Accept the request and send no answer until the test ends."""
-    handler.registry.ended.wait(10)
+    handler.server.ended.wait(10)
     handler.close_connection = True
 
 
@@ -52,7 +50,7 @@ def drips(handler: _Handler) -> None:
     handler.send_header("Content-Type", "application/json")
     handler.send_header("Transfer-Encoding", "chunked")
     handler.end_headers()
-    while not handler.registry.ended.wait(0.002):
+    while not handler.server.ended.wait(0.002):
         try:
             handler.wfile.write(b"1\r\n \r\n")
             handler.wfile.flush()
@@ -60,14 +58,7 @@ def drips(handler: _Handler) -> None:
             return
 
 
-class _QuietServer(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore clients that close the connection, which tests cause on purpose."""
-
-
-class RegistryServer:
+class RegistryServer(LocalServer):
     """Serves a store at `url` while its `with` block runs.
 
     `misbehaviours` are used up one a request, `always` is for all of them. `authorization` is the header that is
@@ -76,6 +67,7 @@ class RegistryServer:
     """
 
     def __init__(self, *, authorization: str | None = None, has_guids: bool = True, knows_deleted: bool = True) -> None:
+        super().__init__(_Handler)
         self.store = SchemaStore()
         self.authorization, self.has_guids, self.knows_deleted = authorization, has_guids, knows_deleted
         self.misbehaviours: deque[Misbehaviour] = deque()
@@ -85,59 +77,29 @@ class RegistryServer:
         self.headers: list[dict[str, str]] = []
         self.connections = 0
         self.ended = threading.Event()
-        self._scheme = "http"
-        self._server = _QuietServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"registry": self}))
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}/base"
+        return f"{self.address}/base"
 
-    def secure(self, certificate: str, key: str) -> None:
-        """Speak TLS from now on."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self._scheme = "https"
-
-    def __enter__(self) -> RegistryServer:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.ended.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__(*raised)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    registry: RegistryServer
+class _Handler(QuietHandler):
+    server: RegistryServer
     protocol_version = "HTTP/1.1"
 
     def setup(self) -> None:
         super().setup()
-        self.registry.connections += 1
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        self.server.connections += 1
 
     def answer(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
-        self.send_response_only(status)
-        for name, value in {"Content-Type": "application/vnd.schemaregistry.v1+json", **(headers or {})}.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        try:
-            self.wfile.write(data)
-        except OSError:
-            self.close_connection = True
+        super().answer(status, data, {"Content-Type": "application/vnd.schemaregistry.v1+json", **(headers or {})})
 
     def handle_one(self) -> None:
-        registry = self.registry
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        registry, body = self.server, self.body()
         registry.requests.append(self.path)
         registry.authorizations.append(self.headers.get("Authorization"))
         registry.headers.append(dict(self.headers.items()))
@@ -163,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.answer(200, json.dumps(body).encode())
 
     def route(self, path: str, body: Any, deleted: bool, permanent: bool) -> None:
-        store = self.registry.store
+        store = self.server.store
         if path == "/subjects" and self.command == "GET":
             return self.tell([name for name in store.versions if store.listed(name, deleted=deleted)])
         if found := re.fullmatch(r"/schemas/ids/(\d+)", path):
@@ -175,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
             pairs = [(name, version) for name in store.versions for version in store.listed(name, deleted=deleted)]
             holding = [(name, one.number) for name, one in pairs if one.schema_id == int(found[1])]
             return self.tell([{"subject": name, "version": number} for name, number in holding])
-        if (found := re.fullmatch(r"/schemas/guids/([^/]+)/ids", path)) and self.registry.has_guids:
+        if (found := re.fullmatch(r"/schemas/guids/([^/]+)/ids", path)) and self.server.has_guids:
             ids = [{"context": ".", "id": number} for number in store.schemas if store.guid(number) == found[1]]
             return self.tell(ids) if ids else self.refuse(404, 40403, "Schema not found")
         if found := re.fullmatch(r"/subjects/([^/]+)(?:/versions(?:/(\d+))?)?", path):
@@ -183,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.answer(404, b"<html>no such page</html>", {"Content-Type": "text/html"})
 
     def subject(self, name: str, path: str, number: int, body: Any, deleted: bool, permanent: bool) -> None:
-        store = self.registry.store
+        store = self.server.store
         if self.command == "POST":
             schema = schema_from(body, 0)
             return self.tell({"id": store.register(name, schema.text, schema.type, schema.references)})
@@ -202,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self.tell([version.number for version in listed])
         for version in listed:
             if version.number == number:
-                guid = {"guid": store.guid(version.schema_id)} if self.registry.has_guids else {}
+                guid = {"guid": store.guid(version.schema_id)} if self.server.has_guids else {}
                 said = {"subject": name, "version": number, "id": version.schema_id, **guid}
                 return self.tell(said | _said(store.schemas[version.schema_id]))
         return self.refuse(404, 40402, "Version not found.")

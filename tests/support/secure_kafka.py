@@ -13,14 +13,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import admin as kafka_admin
 
 from frazil.local.ports import HOST, free_ports
 from frazil.local.toolchain.jars import jars
 from tests.support.token_server import AUDIENCE, ISSUER, make_signing_key
+
+_admin: Any = kafka_admin
 
 USER = "app"
 PASSWORD = "pa\"ss\\wo;rd='x //ü"
@@ -41,6 +44,13 @@ class SecureKafka:
 
     def file(self, name: str) -> str:
         return str(self.folder / name)
+
+    def add_scram_user(self) -> None:
+        """Give the user a password for SCRAM."""
+        info = _admin.ScramCredentialInfo(_admin.ScramMechanism.SCRAM_SHA_512, 4096)
+        change = _admin.UserScramCredentialUpsertion(USER, info, PASSWORD.encode())
+        admin = _admin.AdminClient({"bootstrap.servers": self.plain})
+        admin.alter_user_scram_credentials([change])[USER].result()
 
     def java_sees(
         self, options: Mapping[str, str], topic: str, *java: str, jars: str = ""
@@ -85,7 +95,7 @@ def secure_kafka(folder: Path) -> Iterator[SecureKafka]:
 
 
 def _await(broker: subprocess.Popen[bytes], bootstrap: str, log: Path) -> None:
-    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": "0", "reconnect.backoff.max.ms": "100"})
+    client = _admin.AdminClient({"bootstrap.servers": bootstrap, "log_level": "0", "reconnect.backoff.max.ms": "100"})
     deadline = time.monotonic() + 60
     while True:
         try:

@@ -16,7 +16,6 @@ from typing import Any
 
 import fastavro
 from confluent_kafka import Message, Producer
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import SparkSession
 
 from frazil.audit.verification import Verification
@@ -46,6 +45,7 @@ from frazil.local.toolchain.class_data_sharing import java_options
 from frazil.local.toolchain.class_path import LOCAL_FILES
 from tests.support import oracle
 from tests.support.jobs import job
+from tests.support.kafka_broker import KafkaBroker
 from tests.support.registry_admin import RegistryAdmin
 from tests.support.topics import topic_of
 
@@ -103,7 +103,7 @@ class Shop:
         self.world, self.spark, self.lake, self.topic = world, spark, lake, name
         self.journal: dict[Place, bytes | None] = {}
         self.events: list[Mapping[str, Any]] = []
-        self._admin = AdminClient({"bootstrap.servers": world.bootstrap, "log_level": 0})
+        self._broker = KafkaBroker(world.bootstrap, log_level=0)
         self._producer = Producer({"bootstrap.servers": world.bootstrap, "linger.ms": 5, "log_level": 0})
         self.registry_admin = RegistryAdmin(world.registry_url)
         config = topic.pop("config", {})
@@ -123,24 +123,15 @@ class Shop:
     # ── Kafka's side ────────────────────────────────────────────────────────────────────────────
     def create(self, partitions: int = 2, config: Mapping[str, str] | None = None) -> None:
         """Create the topic, waiting until a topic of this name that is being deleted has gone."""
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                self._admin.create_topics([NewTopic(self.topic, partitions, 1, config=dict(config or {}))])[
-                    self.topic
-                ].result()
-                return
-            except Exception:
-                if time.monotonic() > deadline:
-                    raise
+        self._broker.create(self.topic, partitions=partitions, config=config)
 
     def delete(self) -> None:
         """Delete the topic."""
-        self._admin.delete_topics([self.topic])[self.topic].result()
+        self._broker.delete(self.topic)
 
     def add_partitions(self, total: int) -> None:
         """Give the topic more partitions; the producer is a new one, which knows them."""
-        self._admin.create_partitions([NewPartitions(self.topic, total)])[self.topic].result()
+        self._broker.add_partitions(self.topic, total)
         self.new_producer(total)
 
     def new_producer(self, total: int) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import ssl
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, unquote_plus
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from tests.support.local_server import LocalServer, QuietHandler
 
 ISSUER, AUDIENCE = "https://issuer.test", "frazil"
 CLIENT = "client-0815"
@@ -33,7 +31,7 @@ def make_signing_key(folder: Path) -> None:
     (folder / "jwks.json").write_text(json.dumps({"keys": [public]}))
 
 
-class TokenServer:
+class TokenServer(LocalServer):
     """Serves `url` while its `with` block runs. `folder` has `signing.pem`, and `server.crt` and `server.key` for TLS.
 
     Tokens live `seconds`. `requests` are the forms that were sent; `tokens` what was given; `always` is a status and a body for
@@ -41,6 +39,8 @@ class TokenServer:
     """
 
     def __init__(self, folder: Path, *, seconds: int = 3600) -> None:
+        super().__init__(_Handler)
+        self.secure(folder / "server.crt", folder / "server.key")
         key = serialization.load_pem_private_key((folder / "signing.pem").read_bytes(), None)
         assert isinstance(key, rsa.RSAPrivateKey)
         self._key = key
@@ -48,15 +48,10 @@ class TokenServer:
         self.always: tuple[int, bytes] | None = None
         self.requests: list[dict[str, list[str]]] = []
         self.tokens: list[str] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"endpoint": self}))
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(folder / "server.crt", folder / "server.key")
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self._server.server_address[1]}/oauth2/token"
+        return f"{self.address}/oauth2/token"
 
     def token(self, now: float) -> str:
         ends = int(now) + 1 + self.seconds  # claims are full seconds, and a token must not end before it is said to
@@ -68,43 +63,21 @@ class TokenServer:
         self.tokens.append(f"{signed}.{_base64(signature)}")
         return self.tokens[-1]
 
-    def __enter__(self) -> TokenServer:
-        self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+class _Handler(QuietHandler):
+    server: TokenServer
 
-
-class _Handler(BaseHTTPRequestHandler):
-    endpoint: TokenServer
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def do_POST(self) -> None:
-        endpoint = self.endpoint
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        endpoint.requests.append(parse_qs(body))
+    def do_POST(self) -> None:  # noqa: N802 - http.server's name
+        endpoint, form = self.server, parse_qs(self.body().decode())
+        endpoint.requests.append(form)
         if endpoint.always is not None:
-            return self._answer(*endpoint.always)
+            return self.answer(*endpoint.always)
         word = (self.headers.get("Authorization") or "").removeprefix("Basic ")
         sent = [unquote_plus(part) for part in base64.b64decode(word).decode().split(":")]
-        if sent != [CLIENT, endpoint.secret] or parse_qs(body).get("grant_type") != ["client_credentials"]:
-            return self._answer(401, b'{"error": "invalid_client"}')
+        if sent != [CLIENT, endpoint.secret] or form.get("grant_type") != ["client_credentials"]:
+            return self.answer(401, b'{"error": "invalid_client"}')
         answer = {"access_token": endpoint.token(time.time()), "expires_in": endpoint.seconds, "token_type": "Bearer"}
-        return self._answer(200, json.dumps(answer).encode())
-
-    def _answer(self, status: int, data: bytes) -> None:
-        self.send_response_only(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        return self.answer(200, json.dumps(answer).encode())
 
 
 def _json(value: dict[str, Any]) -> str:

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -18,9 +17,7 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from frazil.cli.deploy.account import remaining
-from frazil.cli.jobs import aws, reconcile
 from frazil.cli.main import app
-from frazil.clients.emr import Emr
 from frazil.project.environments import environment
 from frazil.rollout.desired import desired_document, desired_key
 from tests.support.rollout_world import BUCKET, DEV, JOB, World, desired
@@ -79,17 +76,11 @@ class Shop:
 
 
 @pytest.fixture
-def shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+def shop(folder: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     (folder / "frazil.toml").touch()
     (folder / "infra_app.py").write_text(PROGRAM)
     monkeypatch.setattr("frazil.project.environments.environment", lambda name: DEV)
-    world = World()
-    world.store.bucket = BUCKET  # type: ignore[attr-defined]
-    monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: world.store)
-    monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(world.emr, clock=world.time.clock))
-    monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=world.time.clock, sleep=world.time.sleep))
-    monkeypatch.setattr("frazil.rollout.readiness.ProofReadiness", lambda store: world)
     with mock_aws():
         client = boto3.client("s3", region_name="us-east-1")
         client.create_bucket(Bucket=BUCKET)

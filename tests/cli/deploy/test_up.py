@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -29,7 +28,6 @@ from frazil.errors import FrazilError
 from frazil.project.environments import environment
 from frazil.release.installed import Installed
 from frazil.release.manifest import Release, manifest
-from frazil.rollout import readiness
 from frazil.rollout.desired import desired_document, desired_key
 from frazil.rollout.group_jobs import ingest_jobs
 from frazil.rollout.readiness import Readiness
@@ -140,7 +138,7 @@ def passing(world: World, seconds: float) -> None:
 
 
 @pytest.fixture
-def shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+def shop(folder: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     release = built(folder / "dist")
     (folder / "frazil.toml").touch()
     (folder / "infra_app.py").write_text(PROGRAM)
@@ -148,12 +146,8 @@ def shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     described_file = {**declared, "artifact_bucket": BUCKET, "trusted_keys": [], "region": "eu-central-1"}
     described_file["given"] = {"buckets": {}, "key": None, "databases": {}, "networks": []}
     (folder / "described.json").write_text(json.dumps(described_file))
-    world = World()
-    world.store.bucket = BUCKET  # type: ignore[attr-defined]
-    monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: world.store)
     monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(OfTheDeployer(world.emr), clock=world.time.clock))
-    monkeypatch.setattr(readiness, "ProofReadiness", lambda store: world)
-    monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=world.time.clock, sleep=partial(passing, world)))
+    monkeypatch.setattr(reconcile.time, "sleep", partial(passing, world))
     world.want(desired())
     with mock_aws():
         client = boto3.client("s3", region_name="us-east-1")
