@@ -25,8 +25,6 @@ DEV = replace(DEPLOYMENTS["dev"], account="123456789012")  # moto's
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     monkeypatch.setattr(Account, "cores", lambda account: 16.0)  # moto has no quotas of EMR Serverless
     patch_s3()
