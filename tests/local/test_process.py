@@ -98,12 +98,6 @@ def test_a_server_that_does_not_listen_to_requests_is_ended_by_force(home: Path)
     assert not psutil.pid_exists(process.pid)
 
 
-def test_stopping_twice_is_fine(home: Path) -> None:
-    process = shell("exec sleep 1000", home)
-    stop(process)
-    stop(process)
-
-
 def test_another_process_with_the_same_pid_is_left_alone(home: Path) -> None:
     stranger = shell("exec sleep 1000", home, name="stranger")
     stop(replace(stranger, name="server", started="1"))
@@ -115,6 +109,7 @@ def test_a_process_is_noted_until_it_is_stopped(home: Path) -> None:
     assert noted(home) == [process]
     stop(process)
     assert noted(home) == []
+    stop(process)
 
 
 def test_a_note_that_was_written_by_halves_is_dropped(home: Path) -> None:
@@ -124,18 +119,12 @@ def test_a_note_that_was_written_by_halves_is_dropped(home: Path) -> None:
     assert list((home / "run").iterdir()) == []
 
 
-def test_a_server_works_in_its_own_folder_and_session_and_reads_nothing(home: Path) -> None:
-    process = shell("pwd; cat; echo end of input; exec sleep 1000", home)
-    says(process, f"{home}/server\nend of input")
+def test_a_server_works_in_its_own_folder_session_and_environment_and_reads_nothing(home: Path) -> None:
+    script = "pwd; cat; echo end of input; echo is $COLOUR; exec sleep 1000"
+    process = start("server", ["/bin/sh", "-c", script], home=home, environment={"COLOUR": "blue"})
+    says(process, f"{home}/server\nend of input\nis blue")
     assert os.getpgid(process.pid) == process.pid
     assert os.getsid(process.pid) == process.pid
-
-
-def test_what_is_added_to_the_environment_is_seen(home: Path) -> None:
-    process = start(
-        "server", ["/bin/sh", "-c", "echo is $COLOUR; exec sleep 1000"], home=home, environment={"COLOUR": "blue"}
-    )
-    says(process, "is blue")
 
 
 def test_a_server_is_asked_to_end_by_its_own_signal(home: Path) -> None:

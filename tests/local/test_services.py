@@ -1,6 +1,6 @@
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,20 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def processes(folder: Path) -> list[Process]:
     return noted(folder / ".frazil")
+
+
+def sleeping(name: str, address: str) -> Callable[..., str]:
+    """Return what starts a process that does nothing, in place of a part at an address."""
+
+    def begin(home: Path, **_: object) -> str:
+        start(name, ["sleep", "1000"], home=home)
+        return address
+
+    return begin
+
+
+def broken(home: Path, **_: object) -> str:
+    raise LocalPartFailed("the registry is broken")
 
 
 def topics(place: LocalServices) -> set[str]:
@@ -146,9 +160,9 @@ def test_when_one_part_fails_the_others_are_stopped(folder: Path, monkeypatch: p
         await_ready(broker, lambda: False, seconds=60)
         return "127.0.0.1:1"
 
-    def start_registry(home: Path, *, compatibility: str | None) -> str:
+    def start_registry(home: Path, **_: object) -> str:
         assert is_started.wait(10)
-        raise LocalPartFailed("the registry is broken")
+        return broken(home)
 
     monkeypatch.setattr(module, "start_kafka", start_kafka)
     monkeypatch.setattr(module, "start_registry", start_registry)
@@ -159,15 +173,8 @@ def test_when_one_part_fails_the_others_are_stopped(folder: Path, monkeypatch: p
 
 
 def test_when_an_added_part_fails_what_ran_before_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def start_kafka(home: Path) -> str:
-        start("kafka", ["sleep", "1000"], home=home)
-        return "127.0.0.1:1"
-
-    def start_registry(home: Path, *, compatibility: str | None) -> str:
-        raise LocalPartFailed("the registry is broken")
-
-    monkeypatch.setattr(module, "start_kafka", start_kafka)
-    monkeypatch.setattr(module, "start_registry", start_registry)
+    monkeypatch.setattr(module, "start_kafka", sleeping("kafka", "127.0.0.1:1"))
+    monkeypatch.setattr(module, "start_registry", broken)
     up(folder, parts=[Part.KAFKA])
     with pytest.raises(LocalPartFailed, match="the registry is broken"):
         up(folder)
@@ -185,15 +192,9 @@ def test_a_start_that_was_killed_is_cleaned_up_by_the_next(folder: Path, monkeyp
 def test_a_part_with_another_address_is_reported_and_its_documents_are_written_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ports = iter((20_001, 20_001, 20_002))
-
-    def start_kafka(home: Path) -> str:
-        start("kafka", ["sleep", "1000"], home=home)
-        return f"127.0.0.1:{next(ports)}"
-
-    monkeypatch.setattr(module, "start_kafka", start_kafka)
     moved = []
-    for _ in range(3):
+    for port in (20_001, 20_001, 20_002):
+        monkeypatch.setattr(module, "start_kafka", sleeping("kafka", f"127.0.0.1:{port}"))
         started = up(folder, parts=[Part.KAFKA])
         assert parse_environment(started.environment_file.read_bytes()).kafka.bootstrap == started.bootstrap
         moved.append([str(one) for one in started.moved])
@@ -213,16 +214,11 @@ def test_the_connect_worker_starts_after_the_broker_and_again_with_it(
     """The broker may have another address after a start, which the worker must know."""
     known: list[str] = []
 
-    def start_kafka(home: Path) -> str:
-        start("kafka", ["sleep", "1000"], home=home)
-        return f"127.0.0.1:{len(known) + 1}"
-
     def start_connect(home: Path, *, bootstrap: str) -> str:
-        start("connect", ["sleep", "1000"], home=home)
         known.append(bootstrap)
-        return "http://127.0.0.1:8083"
+        return sleeping("connect", "http://127.0.0.1:8083")(home)
 
-    monkeypatch.setattr(module, "start_kafka", start_kafka)
+    monkeypatch.setattr(module, "start_kafka", lambda home: sleeping("kafka", f"127.0.0.1:{len(known) + 1}")(home))
     monkeypatch.setattr(module, "start_connect", start_connect)
     up(folder, parts=[Part.CONNECT, Part.KAFKA])
     assert known == ["127.0.0.1:1"]
