@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration.documents.document import document, environment_document
-from frazil.declaration.documents.to_json import canonical
+from tests.support.documents import written
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
@@ -22,21 +21,9 @@ PATIENCE = 120.0
 
 def test_a_signal_to_the_process_group_reads_as_a_stop(shop: Shop, tmp_path: Path) -> None:
     shop.produce(shop.orders(5, shop.register()))
-    (tmp_path / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
-    (tmp_path / "environment.json").write_bytes(canonical(environment_document(shop.environment)))
     command = [str(Path(sys.executable).parent / "frazil"), "run", shop.pipeline.name, "--follow", "--every", "0.2"]
     process = subprocess.Popen(
-        [
-            *command,
-            "--pipelines",
-            "pipelines.json",
-            "--env",
-            "environment.json",
-            "--memory",
-            "1g",
-            "--master",
-            "local[2]",
-        ],
+        [*command, *written(tmp_path, [shop.pipeline], shop.environment), "--memory", "1g", "--master", "local[2]"],
         cwd=tmp_path,
         env=os.environ,
         stdout=subprocess.PIPE,

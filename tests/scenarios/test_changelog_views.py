@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -21,8 +20,6 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Debezium, Environment, Limits, Order, Pipeline, Spark, Table, Upsert
 from frazil.declaration.catalogs import RestCatalog
-from frazil.declaration.documents.document import document, environment_document
-from frazil.declaration.documents.to_json import canonical
 from frazil.errors import InvalidInput
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.sql import changelog_views
@@ -32,6 +29,7 @@ from tests.scenarios.test_upserts import stored
 from tests.support import change_replay, extra_catalogs
 from tests.support.connect_events import ConnectSource
 from tests.support.debezium_events import PLACEHOLDER, STARTED_MS, Source
+from tests.support.documents import written
 from tests.support.duckdb_reader import ask
 from tests.support.rest_catalog import rest_catalog
 from tests.support.shop import Shop
@@ -230,20 +228,10 @@ def test_a_rest_service_with_views_gets_them_by_the_command(
     for key, word, at in ((1, "first", 0), (2, "other", 3), (1, "second", 5), (2, None, 7), (1, "third", 9)):
         replay.produce(key, word, at=at)
     shop.drain()
-    (tmp_path / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
-    (tmp_path / "rest.json").write_bytes(canonical(environment_document(shop.environment)))
-    command = [
-        sys.executable,
-        "-m",
-        "frazil.cli.main",
-        "history",
-        shop.pipeline.name,
-        "--create",
-        "--master",
-        "local[1]",
-    ]
-    found = {"FRAZIL_PIPELINES": "pipelines.json", "FRAZIL_ENV": "rest.json"}
-    ended = subprocess.run(command, cwd=tmp_path, env={**os.environ, **found}, capture_output=True, text=True)
+    options = written(tmp_path, [shop.pipeline], shop.environment)
+    command = [sys.executable, "-m", "frazil.cli.main", "history", shop.pipeline.name, "--create", *options]
+    command += ["--master", "local[1]"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     table = shop.pipeline.table.identifier
     views = {f"{table.partition('.')[2]}__{kind}" for kind in ("history", "state")}

@@ -17,13 +17,12 @@ from frazil.cli.main import app
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Debezium, ErrorMode, Upsert
-from frazil.declaration.documents.document import document, environment_document
-from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.errors import InvalidInput, WriteModeDiffers
 from frazil.ingest.preview.preview import Preview, preview
 from tests.support import oracle
 from tests.support.debezium_events import Source
+from tests.support.documents import written
 from tests.support.shop import ORDER, Shop, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -148,9 +147,7 @@ def test_the_command_prints_rows_and_reasons(shop: Shop, tmp_path: Path, monkeyp
     monkeypatch.setattr("frazil.cli.pipelines.preview.local_job", local_job)  # Spark's session is that of the tests
     schema_id = shop.register(ORDER)
     shop.produce([*shop.orders(2, schema_id), b"hello"], partition=0)
-    (tmp_path / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
-    (tmp_path / "env.json").write_bytes(canonical(environment_document(shop.environment)))
-    chosen = ["--pipelines", f"{tmp_path}/pipelines.json", "--env", f"{tmp_path}/env.json"]
+    chosen = written(tmp_path, [shop.pipeline], shop.environment)
     ended = CliRunner().invoke(app, ["preview", shop.pipeline.name, *chosen], obj=Secrets({}))
     assert ended.exit_code == 0, ended.output
     lines = [line.split() for line in ended.stdout.splitlines()]

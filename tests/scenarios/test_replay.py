@@ -21,8 +21,6 @@ from frazil.cli.pipelines.verify import REPLAYS
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, ErrorMode, Latest, Limits, Reading, Upsert
-from frazil.declaration.documents.document import document, environment_document
-from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import Isolation, SchemaEvolution
 from frazil.errors import InvalidInput, KeysMoved
@@ -37,6 +35,7 @@ from tests.scenarios.test_lost_deletes import DAY_MS
 from tests.scenarios.test_upserts import ShopOf, State
 from tests.support import compaction
 from tests.support.debezium_events import PLACEHOLDER, Source
+from tests.support.documents import written
 from tests.support.shop import Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -101,10 +100,8 @@ def test_the_command_lands_the_topic_again_and_says_what_it_found(
             state.put(number, word)
         state.delete(0)
         shop.drain()
-    (tmp_path / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
-    (tmp_path / "here.json").write_bytes(canonical(environment_document(shop.environment)))
     monkeypatch.chdir(tmp_path)
-    asked = ["verify", name, "--pipelines", "pipelines.json", "--env", "here.json", "--replay"]
+    asked = ["verify", name, *written(tmp_path, [shop.pipeline], shop.environment), "--replay"]
     with monkeypatch.context() as patched:
         patched.setattr("frazil.cli.pipelines.verify.local_job", shared)
         right = CliRunner().invoke(app, asked)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pyspark.sql import SparkSession
 
-from frazil.declaration.documents.document import document, environment_document
-from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Environment
 from frazil.local.services import LocalServices
 from tests.support.shop import Shop, frame
@@ -33,14 +29,6 @@ def with_letters(world: LocalServices, spark: SparkSession, lake: Environment, n
     shop.produce([frame(2_000_000_000, b"\x02"), frame(broken, body)], partition=0, key=None)
     shop.drain(run="second", clock=lambda: 1_800_003_600.0)
     return shop
-
-
-def documents(shop: Shop, folder: Path) -> list[str]:
-    """Return the command line's options for the shop's pipeline and environment."""
-    pipelines, environment = folder / "pipelines.json", folder / "environment.json"
-    pipelines.write_bytes(canonical(document([shop.pipeline])))
-    environment.write_bytes(canonical(environment_document(shop.environment)))
-    return ["--pipelines", str(pipelines), "--env", str(environment)]
 
 
 TAGGED = """{"type": "record", "name": "Order", "fields": [

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from frazil.declaration import Upsert
-from frazil.declaration.documents.document import document, environment_document
-from frazil.declaration.documents.to_json import canonical
 from frazil.errors import DecisionRequired, KeysMoved, OffsetsLost
 from tests.scenarios.test_accept import delete_records
 from tests.scenarios.test_upserts import State, verified
+from tests.support.documents import written
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -31,12 +30,10 @@ def frazil(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def decided(shop: Shop, refused: DecisionRequired, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the command that a refusal names, on the files of a project in `folder`."""
-    (folder / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
-    (folder / "environment.json").write_bytes(canonical(environment_document(shop.environment)))
     _, _, command = refused.do.partition("`frazil ")
     words = command.partition(" --reason")[0].split()
-    options = ("--reason", "as it happened", "--pipelines", "pipelines.json", "--env", "environment.json", "--json")
-    return frazil(*words, *options, cwd=folder)
+    options = written(folder, [shop.pipeline], shop.environment)
+    return frazil(*words, "--reason", "as it happened", *options, "--json", cwd=folder)
 
 
 @pytest.mark.long

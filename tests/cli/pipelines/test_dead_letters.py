@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 from frazil.cli.main import app
 from frazil.declaration.environment import Environment
 from frazil.local.services import LocalServices
-from tests.support.dead_letter_shop import HOSTILE, documents, with_letters
+from tests.support.dead_letter_shop import HOSTILE, with_letters
+from tests.support.documents import written
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -31,7 +32,7 @@ def letters(local_world: LocalServices, spark: SparkSession, lake_environment: E
 @pytest.fixture
 def ask(letters: Shop, tmp_path: Path) -> Ask:
     """Runs `frazil dead-letters COMMAND PIPELINE …`."""
-    options = documents(letters, tmp_path)
+    options = written(tmp_path, [letters.pipeline], letters.environment)
 
     def run(command: str, *more: object) -> Result:
         return CliRunner().invoke(app, ["dead-letters", command, letters.pipeline.name, *map(str, more), *options])

@@ -17,13 +17,13 @@ from typer.testing import CliRunner
 from frazil.cli.main import app
 from frazil.cli.pipelines.status import stopped_broker
 from frazil.clients.secrets import Secrets
-from frazil.declaration.documents.document import document, environment_document, parse_environment
-from frazil.declaration.documents.to_json import canonical, to_json
+from frazil.declaration.documents.document import environment_document, parse_environment
 from frazil.lake.ledger.key_totals import StaleKeys
 from frazil.lake.ledger.stop import Stop, property_name
 from frazil.lake.read.stored_tables import Lake
 from tests.audit.audited_table import Landed
 from tests.audit.landed_state import LandedState
+from tests.support.documents import written
 
 DECLARED = """
 from frazil.declaration import *
@@ -126,10 +126,8 @@ def test_stale_keys_are_printed_by_status_and_verify(tmp_path: Path, monkeypatch
     state.change(range(30))
     state.stale = StaleKeys(keys=1_200, unknown=3, file="named by the commit")
     state.change(range(20, 40), range(5))
-    (tmp_path / "pipelines.json").write_bytes(canonical(document([state.pipeline])))
-    (tmp_path / "here.json").write_bytes(canonical({"version": 1, **to_json(state.environment)}))
     monkeypatch.chdir(tmp_path)
-    options = ["--pipelines", "pipelines.json", "--env", "here.json"]
+    options = written(tmp_path, [state.pipeline], state.environment)
 
     def output(command: str, *more: str) -> str:
         ended = CliRunner().invoke(app, [command, "orders", *options, *more])

@@ -21,10 +21,9 @@ from frazil.audit.verification import Replayed, Verification
 from frazil.cli.main import app
 from frazil.cli.pipelines.verify import print_result
 from frazil.declaration import Latest
-from frazil.declaration.documents.document import document
-from frazil.declaration.documents.to_json import canonical, to_json
 from tests.audit.audited_table import Landed
 from tests.audit.landed_state import LandedState
+from tests.support.documents import written
 
 Ask = Callable[..., Result]
 
@@ -43,11 +42,9 @@ def ask(lake: Landed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
 
 
 def asking(lake: Landed, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
-    (folder / "pipelines.json").write_bytes(canonical(document([lake.pipeline])))
-    (folder / "here.json").write_bytes(canonical({"version": 1, **to_json(lake.environment)}))
+    options = written(folder, [lake.pipeline], lake.environment)
     (folder / "project").mkdir()
     monkeypatch.chdir(folder / "project")
-    options = ["--pipelines", str(folder / "pipelines.json"), "--env", str(folder / "here.json")]
 
     def run(*more: str) -> Result:
         return CliRunner().invoke(app, ["verify", "orders", *options, *more])
@@ -120,8 +117,7 @@ def test_what_was_read_is_not_read_again(ask: Ask) -> None:
 
 def test_without_a_name_all_pipelines_are_verified(lake: Landed, ask: Ask) -> None:
     other = replace(lake.pipeline, name="absent", table=replace(lake.pipeline.table, identifier="shop.absent"))
-    Path("../pipelines.json").write_bytes(canonical(document([other, lake.pipeline])))
-    options = ["--pipelines", "../pipelines.json", "--env", "../here.json"]
+    options = written(Path(".."), [other, lake.pipeline], lake.environment)
     ended = CliRunner().invoke(app, ["verify", *options])
     assert [line.split(":")[0] for line in ended.stdout.splitlines() if line[0] in "PCN"] == [
         "NOT CHECKED absent",
@@ -198,7 +194,7 @@ def test_a_verification_loads_no_spark(ask: Ask) -> None:
         "import sys; from frazil.cli.main import app; app(sys.argv[1:], standalone_mode=False); "
         "assert 'frazil.audit.verify' in sys.modules; assert 'pyspark.sql' not in sys.modules"
     )
-    files = ["--pipelines", "../pipelines.json", "--env", "../here.json"]
+    files = ["--pipelines", "../pipelines.json", "--env", "../environment.json"]
     subprocess.run([sys.executable, "-c", code, "verify", "orders", *files], check=True, capture_output=True)
 
 
