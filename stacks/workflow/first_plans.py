@@ -58,76 +58,65 @@ def settings_of_an_empty_account(deployment: Deployment, folder: Path, settings:
     return {**changed, "FRAZIL_RELEASE": str(file)}
 
 
+class _Later(Exception):
+    """A value is known only after the apply of its stack."""
+
+
 class _Stack:
     """A stack whose resources do not exist yet."""
 
     def __init__(self, stack: Json, stacks: Mapping[str, Json]) -> None:
-        self._stack, self._stacks = stack, stacks
+        self._locals, self._stacks = stack.get("locals", {}), stacks
         self._declared: dict[str, Json] = {
             f"{kind}.{name}": {key: value for key, value in values.items() if key not in _NO_ARGUMENTS}
             for kind, named in stack.get("resource", {}).items()
             for name, values in named.items()
         }
-        self._data = {f"data.{kind}.{name}" for kind, named in stack.get("data", {}).items() for name in named}
+        data = {f"data.{kind}.{name}" for kind, named in stack.get("data", {}).items() for name in named}
+        self._own = {*self._declared, *data}
 
     def plan(self) -> dict[str, Any]:
         """Return the plan in the form of `terraform show -json`."""
         changes = []
         for address, values in sorted(self._declared.items()):
             kind, _, name = address.partition(".")
-            later = [argument for argument, value in values.items() if self._is_later(value)]
-            after = {argument: self._known(value) for argument, value in values.items() if argument not in later}
-            resource = {"address": address, "mode": "managed", "type": kind, "name": name}
-            unknown = dict.fromkeys(later, True)
+            after, unknown = dict[str, Any](), dict[str, bool]()
+            for argument, value in values.items():
+                try:
+                    after[argument] = self._known(value)
+                except _Later:
+                    unknown[argument] = True
             change = {"actions": ["create"], "before": None, "after": after, "after_unknown": unknown}
-            changes.append({**resource, "change": change})
+            changes.append({"address": address, "mode": "managed", "type": kind, "name": name, "change": change})
         return {"resource_changes": changes}
 
-    def _is_later(self, value: Any) -> bool:
-        """Return whether a part of a value is known only after the apply of this stack."""
-        return any(self._is_later_one(expression) for expression in _expressions(value))
-
-    def _is_later_one(self, expression: str) -> bool:
-        if _OUTPUT.search(expression):
-            return False
-        if any(self._is_later(local) for local in self._locals(expression)):
-            return True
-        own = {found for found in _ADDRESS.findall(expression) if found in self._declared or found in self._data}
-        return bool(own) and self._literal(expression) is None
-
-    def _locals(self, expression: str) -> list[Any]:
-        known = self._stack.get("locals", {})
-        return [known[found.partition(".")[2]] for found in _ADDRESS.findall(expression) if found.startswith("local.")]
-
-    def _literal(self, expression: str) -> str | None:
-        """Return the declared text that an expression refers to; None for another expression."""
-        address, _, argument = expression.rpartition(".")
-        value = self._declared.get(address, {}).get(argument)
-        return str(self._known(value)) if isinstance(value, str) and not self._is_later(value) else None
-
     def _known(self, value: Any) -> Any:
+        """Return a value with its expressions filled in. Raises `_Later` if one is known only after the apply."""
         if isinstance(value, Mapping):
             return {key: self._known(part) for key, part in value.items()}
         if isinstance(value, list):
             return [self._known(part) for part in value]
-        return _EXPRESSION.sub(self._replaced, value) if isinstance(value, str) else value
+        return _EXPRESSION.sub(self._filled, value) if isinstance(value, str) else value
 
-    def _replaced(self, found: re.Match[str]) -> str:
+    def _filled(self, found: re.Match[str]) -> str:
         expression = found[1]
         if expression is None:
             return found[0][1:]  # an escaped brace
-        if output := _OUTPUT.fullmatch(expression):
-            given = self._stacks.get(output[1], {}).get("output", {}).get(output[2], {}).get("value")
+        if _OUTPUT.search(expression):
+            output = _OUTPUT.fullmatch(expression)
+            given = (
+                self._stacks.get(output[1], {}).get("output", {}).get(output[2], {}).get("value") if output else None
+            )
             return given if isinstance(given, str) else found[0]
-        if expression.startswith("local.") and isinstance(local := self._locals(expression)[0], str):
-            return str(self._known(local))
-        literal = self._literal(expression)
-        return found[0] if literal is None else literal
-
-
-def _expressions(value: Any) -> list[str]:
-    """Return the expressions in a value."""
-    if isinstance(value, str):
-        return [found[1] for found in _EXPRESSION.finditer(value) if found[1]]
-    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return [expression for part in parts for expression in _expressions(part)]
+        addresses = _ADDRESS.findall(expression)
+        for local in (each.partition(".")[2] for each in addresses if each.startswith("local.")):
+            known = self._known(self._locals[local])
+            if expression == f"local.{local}" and isinstance(known, str):
+                return known
+        address, _, argument = expression.rpartition(".")
+        literal = self._declared.get(address, {}).get(argument)
+        if isinstance(literal, str):
+            return str(self._known(literal))
+        if self._own.intersection(addresses):
+            raise _Later
+        return found[0]
