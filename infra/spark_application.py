@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 
 from frazil.release.emr_labels import label
 from frazil.release.manifest import Architecture
 from infra.capacity import Capacity
 from infra.tf import (
-    Annotations,
     Construct,
     EmrserverlessApplication,
     EmrserverlessApplicationAutoStartConfiguration,
@@ -35,15 +33,10 @@ class SparkApplication(Construct):
         idle_minutes: int,
         subnet_ids: Sequence[str],
         security_group_ids: Sequence[str],
-        today: date,
     ) -> None:
-        """`application` is its name. Raises `FrazilError` for a label that releases are not made for, and warns at synthesis when
-        its support ends soon."""
+        """`application` is its name. Raises `FrazilError` for a label that releases are not made for."""
         super().__init__(scope, name)
-        row = label(release_label)
-        if row.ends_soon(today):
-            said = f"standard support of {release_label} ends on {row.supported_until}"
-            Annotations.of(self).add_warning(f"{said}: move to a newer label")
+        label(release_label)
         made = EmrserverlessApplication(
             self,
             "application",

@@ -34,7 +34,6 @@ def _without_its_init(package: str) -> None:
 _without_its_init("cdktf_cdktf_provider_aws")
 
 from cdktf import (
-    Annotations,
     App,
     Fn,
     LocalBackend,

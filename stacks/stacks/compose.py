@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Tableflow, check
 from frazil.release.manifest import Release
@@ -45,7 +44,6 @@ def compose(
     pipelines: Sequence[Pipeline],
     topics: Sequence[ManagedTopic],
     *,
-    today: date,
     text_of: Callable[[str], str],
     release: Release | None = None,
     is_named_for_destruction: bool = False,
@@ -64,7 +62,7 @@ def compose(
     if deployment.access.has_owner:
         Owner(app, deployment, pipelines)
     protection = Protection(is_disposable=deployment.is_disposable, is_named=is_named_for_destruction)
-    foundation = Foundation(app, deployment, pipelines, protection=protection, today=today)
+    foundation = Foundation(app, deployment, pipelines, protection=protection)
     confluent = Confluent(
         app,
         deployment,

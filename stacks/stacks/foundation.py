@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from frazil.declaration import Pipeline, Tableflow
@@ -112,7 +111,6 @@ class Foundation(EnvironmentStack):
         pipelines: Sequence[Pipeline],
         *,
         protection: Protection,
-        today: date,
     ) -> None:
         super().__init__(scope, "foundation", deployment, has_confluent=False)
         self._deployment, names, existing = deployment, deployment.names, deployment.existing
@@ -128,7 +126,7 @@ class Foundation(EnvironmentStack):
                 retention_in_days=offered_days(deployment.monitoring.log_days),
                 kms_key_id=key_arn,
             )
-        current, *former = self._applications(key_arn, today)
+        current, *former = self._applications(key_arn)
         alarms = AlarmTopic(self, "alarms", topic=names.prefix, key_arn=key_arn, emails=deployment.monitoring.emails)
         self.outputs = FoundationOutputs(
             table_bucket=names.bucket("tables"),
@@ -147,7 +145,7 @@ class Foundation(EnvironmentStack):
         policy = fill("lake_key", {**where, "log_groups": [names.log_group("")]}, partition=names.partition)
         return LakeKey(self, "key", alias=names.prefix, policy=policy, protection=protection).arn
 
-    def _applications(self, key_arn: str, today: date) -> list[SparkApplication]:
+    def _applications(self, key_arn: str) -> list[SparkApplication]:
         """Declare the applications, that on which jobs run first, and their networks."""
         deployment, made = self._deployment, list[SparkApplication]()
         networks = dict[str, JobNetwork | JobsInGivenNetwork]()
@@ -168,7 +166,6 @@ class Foundation(EnvironmentStack):
                     idle_minutes=each.idle_minutes,
                     subnet_ids=network.subnet_ids,
                     security_group_ids=network.security_group_ids,
-                    today=today,
                 )
             )
         network = networks[deployment.network.name]

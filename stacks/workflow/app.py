@@ -16,7 +16,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +138,6 @@ def _guarded(
         deployment,
         declared["pipelines"],
         declared["topics"],
-        today=datetime.now(UTC).date(),
         text_of=lambda schema: (folder / schema).read_text("utf-8"),
         release=release,
         is_named_for_destruction=is_named,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import date
 from types import SimpleNamespace
 from typing import Any
 
@@ -44,7 +43,6 @@ def application(**changed: Any) -> Callable[[TerraformStack], SparkApplication]:
         "idle_minutes": 15,
         "subnet_ids": ["subnet-1"],
         "security_group_ids": ["sg-1"],
-        "today": date(2026, 11, 1),
     }
     return lambda stack: SparkApplication(stack, "spark", **{**told, **changed})
 
@@ -52,13 +50,6 @@ def application(**changed: Any) -> Callable[[TerraformStack], SparkApplication]:
 def test_a_label_that_no_release_is_made_for_is_refused() -> None:
     with pytest.raises(FrazilError, match=r"emr-7\.0\.0"):
         made(application(release_label="emr-7.0.0"))
-
-
-@pytest.mark.parametrize(("today", "is_told"), [(date(2026, 11, 1), False), (date(2029, 6, 1), True)])
-def test_a_label_near_its_end_is_told_of_at_synthesis(today: date, is_told: bool) -> None:
-    stack = TerraformStack(tf.Testing.app(), "s")
-    told = application(today=today)(stack).node.metadata
-    assert any("standard support" in str(entry.data) for entry in told) is is_told
 
 
 def test_by_nat_jobs_have_a_way_out_and_none_in() -> None:

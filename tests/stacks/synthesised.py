@@ -97,7 +97,6 @@ def every_stack(
 ) -> dict[str, dict[str, Any]]:
     """The JSON of all stacks, also of the owner's, by their names without the environment's."""
     arguments = {
-        "today": TODAY,
         "text_of": lambda file: AVRO_TEXT,
         "release": release(deployment.emr.architecture),
         **more,

@@ -21,7 +21,7 @@ from stacks.spec.deployments import Deployment, Existing, Workgroup
 from stacks.spec.existing import Buckets
 from stacks.stacks.compose import compose
 from tests.policies.test_deployers_calls import RECORDED
-from tests.stacks.synthesised import TODAY, release
+from tests.stacks.synthesised import release
 from tests.support.standin import Terraform
 from tests.support.standin_cloud import LOCAL, Cloud, cloud
 
@@ -52,7 +52,6 @@ def declare(account: Cloud, deployment: Deployment, *, is_destroyed: bool = Fals
         deployment,
         PIPELINES,
         TOPICS,
-        today=TODAY,
         text_of=str,
         release=release(deployment.emr.architecture),
         is_named_for_destruction=is_destroyed,

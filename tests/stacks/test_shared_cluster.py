@@ -21,7 +21,6 @@ from tests.stacks.synthesised import (
     EXAMPLE_TOPICS,
     FLOWING_PIPELINES,
     FLOWING_TOPICS,
-    TODAY,
     named,
     resources,
     stacks_of,
@@ -152,9 +151,7 @@ def refused(deployment: Deployment, *pipelines: Pipeline) -> dict[str, str]:
     from infra.tf import App
 
     topics = (*EXAMPLE_TOPICS, *FLOWING_TOPICS)
-    return problems_of(
-        lambda: compose(App(), deployment, pipelines or EXAMPLE, topics, today=TODAY, text_of=lambda file: "{}")
-    )
+    return problems_of(lambda: compose(App(), deployment, pipelines or EXAMPLE, topics, text_of=lambda file: "{}"))
 
 
 @pytest.mark.parametrize(

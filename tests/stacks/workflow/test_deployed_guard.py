@@ -28,7 +28,6 @@ from tests.stacks.synthesised import (
     EXAMPLE_TOPICS,
     FLOWING_PIPELINES,
     FLOWING_TOPICS,
-    TODAY,
     release,
 )
 
@@ -52,7 +51,6 @@ def guarded(
     with TemporaryDirectory() as temporary:
         app = App(outdir=str(folder or temporary))
     told: dict[str, Any] = {
-        "today": TODAY,
         "text_of": lambda file: AVRO_TEXT,
         "release": release(deployment.emr.architecture),
     }
