@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from frazil.declaration import Pipeline
 from policies.resource_changes import Change, Verb
@@ -116,17 +117,15 @@ def expected(
     """
     tables = _tables(after) - _tables(before)
     databases = {each.table.namespace for each in after} - {each.table.namespace for each in before}
-    narrow: dict[str, bool] = {}
+
+    @cache
+    def follows(address: str) -> bool:
+        made = changes.get(address, ())
+        return bool(made) and all(follows_from(each, tables, databases, facts, applications) for each in made)
+
     for finding in found:
-        if finding.rule in tolerated:
+        if finding.rule in tolerated or (finding.rule == _WIDENED and follows(finding.resource)):
             yield finding
-        elif finding.rule == _WIDENED and changes.get(finding.resource):
-            if finding.resource not in narrow:
-                narrow[finding.resource] = all(
-                    follows_from(change, tables, databases, facts, applications) for change in changes[finding.resource]
-                )
-            if narrow[finding.resource]:
-                yield finding
 
 
 def _tables(pipelines: Iterable[Pipeline]) -> set[str]:

@@ -44,8 +44,10 @@ def _let_in(trust: Document, access: DeclaredAccess) -> Iterator[str]:
             for one in many(values):
                 if kind == "AWS" and one != "*":
                     yield from _refused(str(one), _equal(statement, "sts:ExternalId"), access)
-                elif kind not in {"AWS", "Service"} and not _is_part(_equal(statement, _SUBJECT), access.subjects):
-                    yield f"a new role lets {one} in, for workflows that the deployment does not declare"
+                elif kind not in {"AWS", "Service"}:
+                    subjects = _equal(statement, _SUBJECT)
+                    if not subjects or not subjects <= access.subjects:
+                        yield f"a new role lets {one} in, for workflows that the deployment does not declare"
 
 
 def _refused(principal: str, ids: set[str], access: DeclaredAccess) -> Iterator[str]:
@@ -61,10 +63,6 @@ def _refused(principal: str, ids: set[str], access: DeclaredAccess) -> Iterator[
         is_known = wanted is None or ids == {wanted}
     if not is_known:
         yield f"a new role lets {principal} in without an external id that is declared for it"
-
-
-def _is_part(values: set[str], declared: frozenset[str]) -> bool:
-    return bool(values) and values <= declared
 
 
 def _equal(statement: Document, key: str) -> set[str]:

@@ -107,7 +107,7 @@ def _protobuf(old: SchemaFile, new: SchemaFile, messages: Sequence[str | None]) 
                 moved = next((other for other in there.values() if other.name == field.name), None)
                 if moved is not None:
                     yield f"{pair[0]}.{field.name} (number {field.number} becomes {moved.number})"
-            elif field.repeated is not now.repeated or not _holds(field, now) or _is_another(field, now, kept):
+            elif field.repeated is not now.repeated or not _is_same(field, now, kept):
                 yield f"{pair[0]}, number {field.number} ({_shown(field)} becomes {_shown(now)})"
             elif _enum_changes(before, field, after, now):
                 yield f"{pair[0]}.{field.name} (a number of its enum has another name)"
@@ -115,24 +115,20 @@ def _protobuf(old: SchemaFile, new: SchemaFile, messages: Sequence[str | None]) 
                 waiting.append((field.type_name, now.type_name))
 
 
-def _holds(old: MessageField, new: MessageField) -> bool:
-    return old.kind is new.kind or (old.kind, new.kind) in _WIDER
-
-
-def _is_another(old: MessageField, new: MessageField, names: Collection[str]) -> bool:
-    """Return whether the number is another field now: of another name and type, or with one of the names of the other fields."""
-    return old.name != new.name and (new.name in names or (old.kind, old.type_name) != (new.kind, new.type_name))
+def _is_same(old: MessageField, new: MessageField, names: Collection[str]) -> bool:
+    """Return whether a number has the field that it had, perhaps renamed. A field with another name and type is another one."""
+    if old.name == new.name:
+        return old.kind is new.kind or (old.kind, new.kind) in _WIDER
+    return new.name not in names and (old.kind, old.type_name) == (new.kind, new.type_name)
 
 
 def _shown(field: MessageField) -> str:
     return f"{'repeated ' if field.repeated else ''}{field.kind} {field.name}"
 
 
-def _enum(schema: ProtobufSchema, field: MessageField) -> dict[int, str]:
-    return dict(schema.enums.get(field.type_name, {}))
-
-
 def _enum_changes(before: ProtobufSchema, old: MessageField, after: ProtobufSchema, new: MessageField) -> bool:
     """Return whether a number of the old enum has another name now; a further number is no change."""
-    names = _enum(after, new)
-    return any(names.get(number, name) != name for number, name in _enum(before, old).items())
+    names, earlier = (
+        dict(schema.enums.get(name, {})) for schema, name in ((after, new.type_name), (before, old.type_name))
+    )
+    return any(names.get(number, name) != name for number, name in earlier.items())

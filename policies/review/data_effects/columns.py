@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from frazil.declaration import Avro, JsonSchema, Pipeline, SubjectStrategy
 from frazil.declaration.checks.change_effects import Outcome
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, UnreadableSchema
 from frazil.schemas import avro
 from frazil.schemas.json import json_schema
 from frazil.schemas.json_columns import with_variants
@@ -20,15 +20,13 @@ from policies.resource_changes import Change, Verb
 from policies.review.data_effects.effects import Effect
 from policies.review.data_effects.landed_columns import Landed
 
-_SUBJECT_OF = "{topic}-value"
-
 
 def column_effects(planned: Iterable[Change], pipelines: Iterable[Pipeline]) -> Iterator[Effect]:
     """Yield the effects of changed schemas on the tables of these pipelines: columns added, widened, or refused."""
     readers: dict[str, list[Pipeline]] = {}
     for pipeline in pipelines:
         if pipeline.topic.value.subject_strategy is SubjectStrategy.TOPIC and pipeline.topic.value.needs_registry:
-            readers.setdefault(_SUBJECT_OF.format(topic=pipeline.topic.name), []).append(pipeline)
+            readers.setdefault(f"{pipeline.topic.name}-value", []).append(pipeline)
     for change in planned:
         if change.type != "confluent_schema" or change.verb not in {Verb.UPDATE, Verb.REPLACE}:
             continue
@@ -40,7 +38,7 @@ def column_effects(planned: Iterable[Change], pipelines: Iterable[Pipeline]) -> 
 def _of(pipeline: Pipeline, change: Change) -> Iterator[Effect]:
     try:
         old, new = (_row(pipeline, str(side.get("schema") or "")) for side in (change.before, change.after))
-    except (FrazilError, _NotReadHere) as unread:
+    except FrazilError as unread:
         yield _effect(pipeline, f"the schema changes; its effect on columns is unknown here: {unread}")
         return
     found = Landed.of([(1, old)], [(2, new)], pipeline, kept=[(1, old)])
@@ -51,20 +49,18 @@ def _of(pipeline: Pipeline, change: Change) -> Iterator[Effect]:
         return
     needed_by = dict.fromkeys(pipeline.write.order_columns, ("order", Reason.ORDER_MISSING))
     needed_by |= dict.fromkeys(pipeline.write.key or (), ("key", Reason.KEY_NULL))
-    for name in (name for name in found.gone if name in needed_by):
-        part, reason = needed_by[name]
-        what = f"the schema has the {part} column {name} no more: records of the new version are rejected ({reason})"
-        yield _effect(pipeline, what, is_dangerous=True)
     for line in found.lines:
         yield _effect(pipeline, line)
-    for name in (name for name in found.gone if name not in needed_by):
-        yield _effect(pipeline, f"column {name} stays, and is null in new rows: the schema has it no more")
+    for name in found.gone:
+        what = f"column {name} stays, and is null in new rows: the schema has it no more"
+        if name in needed_by:
+            part, reason = needed_by[name]
+            what = (
+                f"the schema has the {part} column {name} no more: records of the new version are rejected ({reason})"
+            )
+        yield _effect(pipeline, what, is_dangerous=name in needed_by)
     if not found.lines and not found.gone:
         yield Effect.of(pipeline, Outcome.UPKEEP, "the schema changes, and no column does", changed="schema")
-
-
-class _NotReadHere(Exception):
-    """A schema's language needs a compiler that is not available."""
 
 
 def _row(pipeline: Pipeline, text: str) -> Struct:
@@ -74,7 +70,7 @@ def _row(pipeline: Pipeline, text: str) -> Struct:
         case JsonSchema():
             row = json_schema.row_type(json_schema.parse(text, {}))
         case language:
-            raise _NotReadHere(f"{language.kind} is not compiled by a review")
+            raise UnreadableSchema(f"{language.kind} is not compiled by a review")
     return with_variants(row) if pipeline.table.has_variants else row
 
 
