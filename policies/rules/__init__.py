@@ -11,7 +11,7 @@ from policies.rules.application import label_near_end
 from policies.rules.encryption import in_the_clear
 from policies.rules.new_permissions import policy_widened, protection_removed
 from policies.rules.retention import data_lost, partitions_lowered, retention_under_lag
-from policies.rules.tables import checkpoint_under_tables, lifecycle_under_tables, optimizer_on_tables
+from policies.rules.tables import lifecycle_under_tables, optimizer_on_tables
 
 Rule = Callable[[Reviewed, Facts], Iterable[Finding]]
 
@@ -27,7 +27,6 @@ RULES: tuple[Rule, ...] = (
     trust_without_condition,
     optimizer_on_tables,
     lifecycle_under_tables,
-    checkpoint_under_tables,
     label_near_end,
 )
 """All rules; those about data loss first."""

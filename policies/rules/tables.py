@@ -1,15 +1,11 @@
-"""Rules about tables: one maintenance process each, and no other files in their locations."""
+"""Rules about tables: one maintenance process each, and no lifecycle of their files."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any
 
-from policies.resource_values import Facts, Place
-from policies.resources import Finding, Json, Resource, Reviewed, blocks
-
-_CHECKPOINT = re.compile(r"checkpoint[A-Za-z._-]*[\"'\s:=\\]+s3a?://([^/\"'\s\\]+)/?([^\"'\s\\]*)", re.IGNORECASE)
+from policies.resource_values import Facts
+from policies.resources import Finding, Json, Reviewed, blocks
 
 
 def optimizer_on_tables(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
@@ -41,46 +37,10 @@ def lifecycle_under_tables(reviewed: Reviewed, facts: Facts) -> Iterator[Finding
             if rule.get("status", "Enabled") != "Enabled" or not _touches_current(rule):
                 continue
             prefix = _prefix(rule)
-            for place in _unique(places):
-                if place.bucket == bucket and place.overlaps(prefix):
-                    what = (
-                        f"rule {rule.get('id', '')} acts on objects under {prefix or 'all prefixes'}, where tables are"
-                    )
-                    do = "Limit it to non-current versions and unfinished uploads, or to another prefix"
-                    yield Finding("lifecycle_under_tables", each.address, what, do)
-                    break
-
-
-def checkpoint_under_tables(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Report other files in tables' locations: maintenance deletes a file that no snapshot names, like a checkpoint or log."""
-    places = _unique(list(facts.table_places()))
-    for each in reviewed.resources:
-        for bucket, prefix, kind in _written(each, facts):
-            if any(place.bucket == bucket and place.overlaps(f"{prefix.strip('/')}/".lstrip("/")) for place in places):
-                what = f"{kind} is put under s3://{bucket}/{prefix}, where tables are"
-                yield Finding("checkpoint_under_tables", each.address, what, "Put it into another bucket")
-
-
-def _written(each: Resource, facts: Facts) -> Iterator[tuple[str, str, str]]:
-    """Yield bucket, prefix and kind of the objects that a resource or its job writes."""
-    for text in _texts(each.values):
-        for bucket, prefix in _CHECKPOINT.findall(text):
-            yield facts.bucket_name(bucket), prefix, "a checkpoint"
-        for bucket, prefix in re.findall(r"[lL]ogUri\\?\"\s*:\s*\\?\"s3://([^/\"\\]+)/?([^\"\\]*)", text):
-            yield facts.bucket_name(bucket), prefix, "a log"
-    if each.type == "aws_s3_object":
-        yield facts.bucket_name(each.text("bucket")), each.text("key"), "an object"
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
-    elif isinstance(value, dict):
-        for key, one in value.items():
-            yield from ([f"{key}: {one}"] if isinstance(one, str) else _texts(one))
+            if any(place.bucket == bucket and place.overlaps(prefix) for place in places):
+                what = f"rule {rule.get('id', '')} acts on objects under {prefix or 'all prefixes'}, where tables are"
+                do = "Limit it to non-current versions and unfinished uploads, or to another prefix"
+                yield Finding("lifecycle_under_tables", each.address, what, do)
 
 
 def _touches_current(rule: Json) -> bool:
@@ -103,7 +63,3 @@ def _resolved(reviewed: Reviewed, text: str) -> str:
     """Return a name if it is known, of a name or a reference."""
     found = reviewed.named(text)
     return found.text("name") or text if found else text
-
-
-def _unique(places: list[Place]) -> list[Place]:
-    return list(dict.fromkeys(places))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from policies.rules.tables import checkpoint_under_tables, lifecycle_under_tables, optimizer_on_tables
+from policies.rules.tables import lifecycle_under_tables, optimizer_on_tables
 from tests.policies.reviewing import stack, told
 
 DOCUMENT = {"version": 1, "pipelines": [{"topic": {"name": "orders"}, "table": {"identifier": "shop.orders"}}]}
@@ -109,45 +108,3 @@ def test_tables_are_found_by_their_database_and_by_tableflows_bucket() -> None:
     assert told(lifecycle_under_tables, stack(**buckets, **rule)) == []
     assert len(told(lifecycle_under_tables, stack(**buckets, **rule, **database))) == 1
     assert len(told(lifecycle_under_tables, stack(**buckets, **rule, **flow))) == 1
-
-
-# ── Strangers ───────────────────────────────────────────────────────────────────────────────────
-def schedule(parameters: str = "", log_uri: str = "s3://logs/runs/") -> dict[str, Any]:
-    request = {
-        "JobDriver": {"SparkSubmit": {"SparkSubmitParameters": parameters}},
-        "ConfigurationOverrides": {"MonitoringConfiguration": {"S3MonitoringConfiguration": {"LogUri": log_uri}}},
-    }
-    return stack(aws_scheduler_schedule__x={"name": "x", "target": {"input": json.dumps(request)}})
-
-
-@pytest.mark.parametrize(
-    ("place", "count"),
-    [
-        ("s3://tables/lake/_checkpoints", 1),
-        ("s3a://tables/lake/shop.db/orders/cp", 1),
-        ("s3://tables/cp", 0),
-        ("s3://other/lake", 0),
-    ],
-)
-def test_a_checkpoint_under_tables_is_told(place: str, count: int) -> None:
-    for parameters in (
-        f"--conf spark.sql.streaming.checkpointLocation={place}",
-        f"--conf spark.x=1 --conf spark.checkpoint.dir={place} --conf spark.y=1",
-    ):
-        findings = told(checkpoint_under_tables, schedule(parameters), ENVIRONMENT)
-        assert [what.partition(" is ")[0] for _, what in findings] == ["a checkpoint"][:count]
-
-
-def test_logs_under_tables_are_told() -> None:
-    assert told(checkpoint_under_tables, schedule(), ENVIRONMENT) == []
-    assert told(checkpoint_under_tables, schedule(log_uri="s3://tables/lake/logs/"), ENVIRONMENT) == [
-        ("aws_scheduler_schedule.x", "a log is put under s3://tables/lake/logs/, where tables are")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("key", "count"), [("lake/shop.db/readme.txt", 1), ("lakes/x", 0), ("la", 0), ("desired/x.json", 0)]
-)
-def test_an_object_under_tables_is_told(key: str, count: int) -> None:
-    put = stack(aws_s3_object__x={"bucket": "tables", "key": key, "content": "x"})
-    assert len(told(checkpoint_under_tables, put, ENVIRONMENT)) == count
