@@ -11,7 +11,8 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from frazil.clients import kafka_records
-from frazil.errors import DeadLetterTableMismatch, InvalidInput, LogTruncated
+from frazil.declaration import Limits
+from frazil.errors import DeadLetterTableMismatch, InvalidInput, LogTruncated, TopicRecreated
 from frazil.job.context import ConsumerGroups
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
@@ -265,3 +266,25 @@ def test_records_of_the_old_log_that_an_executor_fetched_ahead_do_not_land(shop_
     produce(shop, 14, 4)
     assert shop.drain(kafka=Reelected(shop.job().kafka, real), consumers=consumers).written == 4
     assert sorted(row["value"] for row in shop.landed()) == sorted(value.decode() for value in shop.journal.values())
+
+
+def test_records_of_a_deleted_topic_that_were_fetched_ahead_do_not_land_for_those_of_the_new_one(
+    shop_of: ShopOf,
+) -> None:
+    shop = shop_of(partitions=1, value_format="text", limits=Limits(first_rows=4, max_rows=4))
+    produce(shop, 0, 12)
+    driver = shop.ingestion()
+    assert driver.drain({0: 4}).written == 4
+    shop.delete()
+    shop.create(1)
+    shop.new_producer(1)
+    shop.journal.clear()
+    produce(shop, 14, 12)
+    driver.forget()
+    with pytest.raises(TopicRecreated):
+        driver.poll()
+    accept(shop.pipeline, Accepted.TOPIC_RECREATED, "made again", shop.job())
+    driver.forget()
+    driver.drain()
+    assert {row["value"] for row in shop.landed()} == {f"v{number}" for number in (*range(4), *range(14, 26))}
+    assert len(shop.landed()) == 16

@@ -16,11 +16,12 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Spark
 from frazil.decode.writers.seen_frames import MOST, UnknownSchemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
-from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
+from frazil.errors import CatalogUnavailable, CountsDisagree, DecisionRequired, Fenced, SparkFailed
 from frazil.ingest.batch.read import beyond_spark
 from frazil.ingest.batch.rejected_share import check_share
 from frazil.ingest.batch.staging import Staging
 from frazil.ingest.one_batch import BatchTooLarge, StagedBatch, spark_jobs, stage_batch
+from frazil.ingest.plan.overtaken import check_not_behind
 from frazil.ingest.plan.plan import Pace, Restage, ended, up_to
 from frazil.ingest.plan.planner import Planner
 from frazil.ingest.progress import Progress
@@ -119,6 +120,9 @@ class Ingestion:
                 try:
                     try:
                         staged = self._stage_next(committed, spans, least if landed else 1)
+                    except DecisionRequired:
+                        check_not_behind(self.pipeline, committed, self.job)
+                        raise
                     finally:
                         self._settle()  # the error of batch n comes before one of batch n+1, which is dropped
                     if staged is None:

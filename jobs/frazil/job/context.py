@@ -20,6 +20,7 @@ Leaders = Mapping[int, int | None]
 @dataclass(slots=True)
 class _Group:
     options: Mapping[str, str]
+    topic_id: str
     leaders: dict[int, int | None]
     number: int
 
@@ -32,15 +33,18 @@ class ConsumerGroups:
     and secrets are replaced.
 
     A kept consumer also holds records that it fetched ahead. If a partition has a new leader, its log may have been truncated
-    behind what was read, and these records may be in no log any more: so a new leader has consumers of its own.
+    after what was read, and these records may be in no log any more: so a new leader has consumers of its own. So has a topic
+    that was deleted and created again, whose leaders count from 0 as those of the deleted one did.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, list[_Group]] = {}
         self._numbers: dict[str, int] = {}
 
-    def group(self, pipeline: str, options: Mapping[str, str], leaders: Leaders | None = None) -> str:
-        """Return the group of a pipeline: `frazil-PIPELINE`, for the second options or leaders `frazil-PIPELINE.2`, and so on.
+    def group(
+        self, pipeline: str, options: Mapping[str, str], topic_id: str = "", leaders: Leaders | None = None
+    ) -> str:
+        """Return the group of a pipeline: `frazil-PIPELINE`, for the second options, topic or leaders with `.2`, and so on.
 
         Partitions that `leaders` does not name have the leaders that they had.
         """
@@ -48,8 +52,10 @@ class ConsumerGroups:
         leaders = dict(leaders or {})
         group = next((g for g in known if g.options == options), None)
         if group is None:
-            group = _Group(dict(options), leaders, self._next(pipeline))
+            group = _Group(dict(options), topic_id, leaders, self._next(pipeline))
             known.append(group)
+        elif group.topic_id != topic_id:
+            group.topic_id, group.leaders, group.number = topic_id, {}, self._next(pipeline)
         elif any(group.leaders.get(p, epoch) != epoch for p, epoch in leaders.items()):
             group.number = self._next(pipeline)
         group.leaders |= leaders

@@ -162,7 +162,7 @@ class Staging:
         topic, stretch = self.pipeline.topic, planned.stretch
         headers = headers or self.pipeline.headers or topic.value.has_schema or topic.key.has_schema
         options = consumer_options(self.pipeline, self.job.kafka)
-        group = self.job.consumers.group(self.pipeline.name, options, stretch.leaders)
+        group = self.job.consumers.group(self.pipeline.name, options, stretch.topic_id, stretch.leaders)
         isolation = self.pipeline.isolation.value
         if depends_on is not None:
             spark = self.job.small_batches.session(self.job.spark)

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 
 from frazil.clients.kafka import TopicState
 from frazil.declaration import Pipeline
-from frazil.errors import DeletesLost, Fenced
+from frazil.errors import DeletesLost
 from frazil.ingest.plan.plan import Plan
 from frazil.job.context import JobContext
 from frazil.lake.ledger import last_records
@@ -22,14 +22,13 @@ def check_deletes(pipeline: Pipeline, planned: Plan, counts: Counts, topic: Topi
     """Raise `DeletesLost` if compaction may have removed the delete of a key that the table has.
 
     It may if the log has gaps, and all of it was landed last longer ago than the topic keeps records without a value, by its
-    setting of then or of now. Raises `Fenced` instead if another driver has landed more since: only this one slept so long.
+    setting of then or of now.
     """
     last = planned.committed.last
     if not _can_lose(pipeline, topic) or last is None or last.caught_up is None or planned.may_lack_deletes:
         return
     retention_ms = min(last.caught_up.retention_ms, topic.delete_retention_ms)
     if counts.gaps and job.clock() * 1000 - last.caught_up.at / 1000 > retention_ms:
-        check_not_behind(pipeline, planned, job)
         raise DeletesLost.of(
             pipeline.name,
             pipeline.topic.name,
@@ -37,21 +36,6 @@ def check_deletes(pipeline: Pipeline, planned: Plan, counts: Counts, topic: Topi
             caught_up=last.caught_up.at,
             retention_ms=retention_ms,
         )
-
-
-def check_not_behind(pipeline: Pipeline, planned: Plan, job: JobContext) -> None:
-    """Raise `Fenced` if the table holds records after those that the plan continues from: another driver has landed them."""
-    newest, ours = entry(job.iceberg.load(pipeline.table.identifier), pipeline.name), planned.committed
-    if newest is None or newest.end is None or newest.end.topic_id != ours.topic_id:
-        return
-    if all(offset <= ours.at.get(partition, 0) for partition, offset in newest.end.at.items()):
-        return
-    raise Fenced(
-        f"run {newest.run or 'unknown'} committed first; the table holds {newest.end}, this run expected {ours}",
-        where=f"pipeline {pipeline.name}, table {pipeline.table.identifier}",
-        do="Nothing of this run's batch was added; the other driver goes on",
-        winner=newest.run or "",
-    )
 
 
 def caught_up(pipeline: Pipeline, planned: Plan, topic: TopicState, last: LastRecords) -> LastRecords:

@@ -73,13 +73,14 @@ class FirstSchemas:
             return None
         options = consumer_options(self._pipeline, self._job.kafka)
         leaders = {partition: span.leader_epoch for partition, span in spans.items()}
+        topic = self._job.kafka.topic(self._pipeline.topic.name)
         records = read(
             self._job.spark,
-            self._pipeline.topic.name,
+            topic.name,
             ranges,
             options=options,
             isolation=self._pipeline.isolation.value,
-            group=self._job.consumers.group(self._pipeline.name, options, leaders),
+            group=self._job.consumers.group(self._pipeline.name, options, topic.topic_id, leaders),
             headers=False,
         )
         frames = records.select(frame_inside(F.col(column), ()).alias("frame"))
