@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, Upsert
+from frazil.declaration import Changelog, ErrorMode, Upsert
 from frazil.errors import Fenced, InvalidInput
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.decisions import Acceptance, Accepted
@@ -201,3 +201,17 @@ def test_empty_values_are_null_and_text_that_looks_like_one_stays(spark: SparkSe
     assert other.select(filled(other["v"], other.schema["v"].dataType).alias("v")).distinct().count() == 2
     empty = spark.createDataFrame([((None, [], (None,)),)], kind)
     assert empty.select(filled(empty["v"], empty.schema["v"].dataType)).first() == (None,)
+
+
+@pytest.mark.e2e
+def test_deleted_dead_letters_of_an_upsert_table_are_said_to_be_missing_without_a_command(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format="text", max_rejected_percent=100, on_error=ErrorMode.DEAD_LETTER)
+    state = State(shop)
+    state.put(1, "first")
+    shop.produce([b"bad"], key=b"2")
+    shop.drain()
+    shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.dead_letters}")
+    (note,) = (note for note in proof(shop).notes if "missing" in note)
+    assert note.startswith(f"dead letters are missing in table {shop.pipeline.table.dead_letters}: no decision counts")
+    with pytest.raises(InvalidInput, match="dead letters are missing"):
+        decided(shop)

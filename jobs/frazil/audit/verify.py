@@ -14,7 +14,7 @@ from typing import Any
 from frazil.audit.accounts import commit_chain
 from frazil.audit.accounts.balance import PartitionAccount, account, by_topic, ranges_read
 from frazil.audit.accounts.pending_dead_letters import Tables, as_of, load_tables, pending_files, wrong_state
-from frazil.audit.accounts.state_rows import State, check_key, of_remembered_deletes
+from frazil.audit.accounts.state_rows import State, StateRows, check_key, of_remembered_deletes
 from frazil.audit.files import manifests
 from frazil.audit.files.count import Counted, Counting, Estimate, Read, files_of
 from frazil.audit.files.file_scan import Columns, Source
@@ -131,11 +131,7 @@ class _Audit:
             findings += wrong
         lacking = self._pages(findings) if self.result.is_deep else ()
         if self.is_changed and findings and {finding.flaw for finding in findings} == {Flaw.MISSING}:
-            command = f"`frazil accept {self.result.pipeline} {ledger.ROWS_DELETED} --reason …`"
-            lacking = (
-                *lacking,
-                f"if other engines only deleted rows, and did so on purpose, {command} counts them as deleted",
-            )
+            lacking = (*lacking, self._advice(findings, live))
         all_reads = [read for _, _, part in found for read in part.reads.values()]
         outcome, depth = worst(tuple(findings)), self._depth([*all_reads, *reads.values()])
         if proofs is not None and is_countable:
@@ -159,6 +155,16 @@ class _Audit:
             ),
             estimate=self.estimate,
         )
+
+    def _advice(self, findings: Sequence[Finding], live: StateRows | None) -> str:
+        """Return what an operator may do about missing rows or dead letters, after other engines' commits."""
+        if self.state is not None and (len(findings) > 1 or live is None or live.rows >= self.state.account.rows):
+            return (
+                f"dead letters are missing in table {self.result.dead_letters}: no decision counts deleted dead letters of an "
+                "upsert table, so verify finds them missing from now on"
+            )
+        command = f"`frazil accept {self.result.pipeline} {ledger.ROWS_DELETED} --reason …`"
+        return f"if other engines only deleted rows, and did so on purpose, {command} counts them as deleted"
 
     def _pages(self, findings: list[Finding]) -> tuple[str, ...]:
         """Read all pages, and add what is wrong with them to `findings`; return what is to be said of files without checksums."""
