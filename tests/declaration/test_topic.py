@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Avro, Json, JsonSchema, SubjectStrategy, Topic
+from frazil.declaration import Avro, Json, JsonSchema, Protobuf, SubjectStrategy, Topic
 from tests.declaration.problems_of import problems_of
 from tests.support.topics import topic_of
 
@@ -39,6 +39,7 @@ def test_the_title_of_a_json_schema_is_a_record_name_too():
 
 def test_a_record_name_that_nobody_looks_at_is_refused():
     assert list(problems_of(lambda: topic(record_name="com.example.Order"))) == ["topic.value.record_name"]
+    assert Topic("orders", value=Protobuf(record_name="shop.Order")).value.subject_strategy is SubjectStrategy.TOPIC
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.declaration import Append, Changelog, Upsert
 from frazil.declaration.options import Deletion, SubjectStrategy, Tombstones
 from frazil.declaration.write_modes import WriteMode
+from frazil.errors import InvalidInput
 from tests.support import oracle
 from tests.support.proto import framed, protobuf
 from tests.support.shop import Shop, frame
@@ -271,3 +273,20 @@ def test_a_message_that_does_not_fit_the_columns_is_kept_aside(shop: Shop) -> No
     (event, *_) = shop.seen("schema_incompatible")
     assert event["schema_id"] == schema_id
     assert json.dumps(event)
+
+
+def test_a_helper_message_that_stands_first_is_no_row_where_the_records_message_is_declared(shop_of: ShopOf) -> None:
+    text = """syntax = "proto3";
+package shop;
+message Customer { string id = 1; string name = 2; }
+message Order { int64 id = 1; Customer customer = 2; }
+"""
+    shop = shop_of(value_format="protobuf", write=Upsert(key=("id",)))
+    schema_id = register(shop, text)
+    of_order = replace(shop.pipeline.topic, value=replace(shop.pipeline.topic.value, record_name="shop.Order"))
+    value = protobuf(text, {"id": "5", "customer": {"id": "c"}}, message="shop.Order")
+    shop.produce([framed(schema_id, value, 1)], key=b"5")
+    with pytest.raises(InvalidInput, match=r"no version of the value has code.*record_name"):
+        shop.drain(replace(shop.pipeline, write=Upsert(key=("code",))))
+    shop.drain(replace(shop.pipeline, topic=of_order))
+    assert [(row["id"], row["customer"]["id"]) for row in shop.landed()] == [(5, "c")]

@@ -264,8 +264,8 @@ class Protobuf(FormatOptions):
     subject_strategy: _Strategy = default(SubjectStrategy.TOPIC)
     record_name: Annotated[
         str | None,
-        "The message's full name: with a schema, with another strategy than topic, and of keys. Records of other messages are "
-        "rejected. Default, if a registry has the schema: any message; if rows have a key, its first one.",
+        "The message's full name. Records of other messages are rejected. Default, if a registry has the schema: any message, and "
+        "the first one of the file is expected.",
         NOT_EMPTY,
     ] = None
 

@@ -37,7 +37,8 @@ class Topic:
 
     def _contradictions(self) -> Iterator[Problem]:
         value, key = self.value, self.key
-        if value.record_name and value.subject_strategy is SubjectStrategy.TOPIC and value.schema is None:
+        is_chosen = value.schema is not None or isinstance(value, Protobuf)  # a file of Protobuf has several messages
+        if value.record_name and value.subject_strategy is SubjectStrategy.TOPIC and not is_chosen:
             what = "the subject strategy topic does not look at record names"
             yield Problem("value.record_name", what, "Remove it, or choose record or topic_record, or declare schema")
         for index, text in enumerate(key.columns or ()):

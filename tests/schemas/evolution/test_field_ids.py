@@ -340,6 +340,14 @@ def test_a_field_of_another_name_keeps_its_column() -> None:
         assert all(columns[2] == "order_number" for columns in proto_land(table, *known, may_add=False).values())
 
 
+def test_a_field_of_another_name_keeps_its_column_when_the_message_gets_another_name_later() -> None:
+    renamed = proto_row("int64 number = 1; string order_no = 2;")
+    moved = proto_row("int64 number = 1; string order_no = 2;", message="S")
+    table = Table([(0, FIRST)])
+    (*_, of_moved) = proto_land(table, FIRST, renamed, moved).values()
+    assert of_moved == {1: "id", 2: "order_number"}
+
+
 @pytest.mark.parametrize(
     ("body", "column"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from frazil.errors import IncompatibleSchema
@@ -107,8 +107,12 @@ def _structs(old: Struct, new: Struct, path: tuple[str, ...], *, top: bool, firs
         if place is None and not field.aliases and not field.ids:
             place = places.get(field.source)
         if place is not None:  # nearly always, and then no other field matters
-            _see(old.fields[place], field, seen, path)
-            fields[place] = _same(old.fields[place], field, path)
+            same = old.fields[place]
+            _see(same, field, seen, path)
+            fields[place] = _same(same, field, path)
+            if field.source != same.source:  # a later version of another message is matched by this name
+                of_others = {name for f in fields if f.name != same.name for name in (f.source, *f.aliases)}
+                fields[place] = _also_named(fields[place], field.source, of_others | (sources - {field.source}))
             continue
         known = same_field(field, old.fields)
         if known and known.source != field.source and known.name in known_now and field.source not in known.aliases:
@@ -149,6 +153,12 @@ def _same(known: Field, field: Field, path: tuple[str, ...]) -> Field:
     if kind is known.type and now == (known.as_json, known.required, known.doc, known.has_own_scale):
         return known
     return replace(known, type=kind, required=required, doc=doc, as_json=as_json, has_own_scale=has_own_scale)
+
+
+def _also_named(known: Field, name: str, others: Collection[str]) -> Field:
+    """Return the field with a name that its id had in a further version; the same object if that changes nothing."""
+    is_known = name in others or name in (known.source, *known.aliases)
+    return known if is_known else replace(known, aliases=(*known.aliases, name))
 
 
 def _new(field: Field, others: Sequence[Field], *, required: bool, top: bool) -> Field:
