@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Limits
+from frazil.clients.registry.client import Registry
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Limits, Upsert
+from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import SchemaEvolution
+from frazil.ingest.proof_landing import replay
+from tests.scenarios.test_preview import previewed
+from tests.scenarios.test_state_readers import compacted
 from tests.support import oracle
 from tests.support.shop import ORDER, Shop, avro, frame
 
@@ -267,3 +274,61 @@ def test_two_drivers_that_evolve_at_once_agree(shop: Shop) -> None:
     assert met
     assert total.written == 0
     shop.assert_each_record_once()
+
+
+def test_a_tables_layout_follows_an_aliases_rename_of_its_columns(shop_of: ShopOf, tmp_path: Path) -> None:
+    """Partitions, sort order and key are declared by the names of before, in the preview, the run, upkeep and a replay."""
+    table = {"partition_by": ("truncate(1, user)",), "sort_by": ("amount desc",)}
+    shop = shop_of(partitions=1, write=Upsert(key=("order_id",)), table=table)
+    shop.produce(shop.orders(2, shop.register()))
+    shop.drain()
+    names = {"order_id": "number", "user": "customer", "amount": "price"}
+    fields = [{**field, "name": names[field["name"]], "aliases": [field["name"]]} for field in ORDER["fields"]]
+    renamed = {**ORDER, "fields": fields}
+    schema_id = shop.register(renamed)
+    shop.produce([frame(schema_id, avro(renamed, {"number": 1, "customer": "new", "price": 2.5}))])
+    assert [row.values["customer"] for row in previewed(shop, 1).rows] == ["new"]
+    shop.drain()
+    shop.drain()
+    assert {row["number"]: row["customer"] for row in shop.landed()} == {0: "u0", 1: "new"}
+    assert not [event for event in shop.seen("table_differs") if "partition_by" in event["message"]]
+    registry = Registry.of(RegistrySettings(url=shop.world.registry_url), Secrets({}))
+    assert replay(shop.pipeline, shop.job(), registry, shop.environment, tmp_path).findings == ()
+    compacted(shop)
+    assert {row["number"] for row in shop.landed()} == {0, 1}
+
+
+BUCKET = version(
+    order_id_bucket={"type": ["null", "int"], "default": None},
+    user_trunc={"type": "double", "aliases": ["amount"]},
+    amount=None,
+)
+
+
+def of_buckets(shop_of: ShopOf) -> Shop:
+    return shop_of(partitions=1, table={"partition_by": ("bucket(4, order_id)", "truncate(1, user)")})
+
+
+def put_bucket(shop: Shop) -> None:
+    value = {"order_id": 7, "user": "ada", "order_id_bucket": 3, "user_trunc": 1.5}
+    shop.produce([frame(shop.register(BUCKET), avro(BUCKET, value))])
+
+
+def test_a_field_of_a_partition_fields_name_gets_a_column_of_another_name(shop_of: ShopOf) -> None:
+    shop = of_buckets(shop_of)
+    shop.produce(shop.orders(1, shop.register()))
+    shop.drain()
+    put_bucket(shop)
+    for _ in range(2):
+        shop.drain()
+    (row,) = (row for row in shop.landed() if row["order_id"] == 7)
+    hashed = next(name for name in row if name.startswith("order_id_bucket_"))
+    assert (row[hashed], row["amount"]) == (3, 1.5)
+
+
+def test_a_new_tables_partition_field_of_a_columns_name_gets_another_name(shop_of: ShopOf) -> None:
+    shop = of_buckets(shop_of)
+    put_bucket(shop)
+    shop.drain()
+    (row,) = shop.landed()
+    assert (row["order_id_bucket"], row["user_trunc"]) == (3, 1.5)

@@ -23,6 +23,7 @@ from frazil.declaration.options import Isolation, SchemaEvolution
 from frazil.declaration.start import Earliest
 from frazil.errors import InvalidInput, KeysMoved, ServiceUnavailable, SparkFailed
 from frazil.ingest.guard import guarded
+from frazil.ingest.setup.existing_table import layout_of
 from frazil.ingest.spark_errors import Cancelled, explained
 from frazil.job.context import JobContext
 from frazil.lake.catalogs import spark_options
@@ -73,6 +74,7 @@ def replay(
     count = max(sum(last.end.at.values()), 1)
     again = replace(
         pipeline,
+        table=layout_of(job.iceberg, pipeline).declared(pipeline.table),
         on_error=ErrorMode.DEAD_LETTER,
         max_rejected_percent=100,
         engine=Spark(limits=Limits(first_rows=count, max_rows=count, max_bytes=2**62)),
@@ -117,12 +119,25 @@ def _retyped(held: DataFrame, fresh: DataFrame) -> str:
     there = {field.name: field.dataType for field in held.schema.fields}
     for field in fresh.schema.fields:
         of = there.get(field.name)
-        if of is not None and type(of) is not type(field.dataType) and T.StructType in (type(of), type(field.dataType)):
+        if of is not None and _is_restructured(of, field.dataType):
             return (
                 f"the column {field.name} is {of.simpleString()} in the table, and the versions that are registered now make it "
                 f"{field.dataType.simpleString()}"
             )
     return ""
+
+
+def _is_restructured(held: T.DataType, fresh: T.DataType) -> bool:
+    """Return whether a structure is on one side only, or one of the same has lost or renamed a field."""
+    match held, fresh:
+        case T.StructType(), T.StructType():
+            there = {field.name: field.dataType for field in fresh.fields}
+            return any(of.name not in there or _is_restructured(of.dataType, there[of.name]) for of in held.fields)
+        case T.ArrayType(), T.ArrayType():
+            return _is_restructured(held.elementType, fresh.elementType)
+        case T.MapType(), T.MapType():
+            return _is_restructured(held.valueType, fresh.valueType)
+    return type(held) is not type(fresh) and T.StructType in (type(held), type(fresh))
 
 
 def _had_moves(last: Entry) -> bool:

@@ -15,6 +15,7 @@ from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.formats import Bytes
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
+from frazil.declaration.table import Table
 from frazil.declaration.write_modes import identity
 from frazil.errors import ColumnsMissing, OtherPipeline
 from frazil.errors.state_tables import written
@@ -27,6 +28,7 @@ from frazil.schemas.evolution.merge import merge
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, row_type
 from frazil.schemas.json_columns import with_texts
 from frazil.schemas.metadata import OF_CHANGELOGS, OF_STATES
+from frazil.schemas.sources import named_now
 from frazil.schemas.types import Kind, Primitive, Struct, Type
 
 FEW_MANIFESTS = 10
@@ -151,6 +153,10 @@ class Layout:
         number = self.former.get(column)
         return next((name for name, known in self.columns.items() if known == number), None)
 
+    def declared(self, table: Table) -> Table:
+        """Return a declaration of the table with the present names of its columns."""
+        return named_now(table, self.name_now)
+
 
 def _chosen(listed: Iterable[Mapping[str, Any]], name: str, number: int) -> dict[str, Any]:
     return next((dict(one) for one in listed if one[name] == number), {})
@@ -245,7 +251,7 @@ def check_columns(pipeline: Pipeline, table: str, actual: Layout, names: Iterabl
 
 
 def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
-    declared, name = pipeline.table, pipeline.table.identifier
+    declared, name = actual.declared(pipeline.table), pipeline.table.identifier
     if declared.format_version > actual.format_version:
         do = f"Run ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '{declared.format_version}')"
         yield Difference("table.format_version", f"the table has {actual.format_version}", do)

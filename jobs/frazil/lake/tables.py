@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -11,7 +12,7 @@ from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.errors import InvalidInput
 from frazil.lake.data_location import place_data
 from frazil.lake.iceberg_java import Iceberg, failed, message, thrown
-from frazil.lake.java_classes import Java
+from frazil.lake.java_classes import Java, items
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, kept_ids, row_type, schema_json
 from frazil.schemas.sources import check_sources
 from frazil.schemas.types import Struct
@@ -84,10 +85,13 @@ def _partition(iceberg: Iceberg, table: str, partition_by: Sequence[PartitionFie
     def partitioned(loaded: Java) -> Java | None:
         if not partition_by or loaded.currentSnapshot() is not None or not loaded.spec().isUnpartitioned():
             return None
-        check_sources(partition_by, field_ids(iceberg.schema_json(loaded)), table=table, field="partition_by")
+        names = field_ids(iceberg.schema_json(loaded))
+        check_sources(partition_by, names, table=table, field="partition_by")
         update = loaded.updateSpec()
         for field in partition_by:
-            update = update.addField(_field_name(field), iceberg.term(field.transform, field.source, field.argument))
+            update = update.addField(
+                _field_name(field, names), iceberg.term(field.transform, field.source, field.argument)
+            )
         return update
 
     iceberg.change(table, partitioned)
@@ -133,7 +137,9 @@ def columns(iceberg: Iceberg, table: str) -> Struct:
 
 def columns_of(iceberg: Iceberg, loaded: Java) -> Struct:
     """Return the columns of a loaded table as a row type, with the ids that the table keeps."""
-    return row_type(iceberg.schema_json(loaded), loaded.properties().get(FIELD_IDS))
+    found = row_type(iceberg.schema_json(loaded), loaded.properties().get(FIELD_IDS))
+    names = {str(field.name()) for spec in loaded.specs().values() for field in items(spec.fields())}
+    return replace(found, taken=frozenset(names.difference(field.name for field in found.fields)))
 
 
 def _spec_json(schema: Mapping[str, Any], partition_by: Sequence[PartitionField]) -> dict[str, Any] | None:
@@ -144,7 +150,7 @@ def _spec_json(schema: Mapping[str, Any], partition_by: Sequence[PartitionField]
         "spec-id": 0,
         "fields": [
             {
-                "name": _field_name(field),
+                "name": _field_name(field, ids),
                 "transform": f"{_transform(field)}[{field.argument}]"
                 if field.argument is not None
                 else _transform(field),
@@ -160,6 +166,10 @@ def _transform(field: PartitionField) -> str:
     return _ONE.get(field.transform, str(field.transform))
 
 
-def _field_name(field: PartitionField) -> str:
+def _field_name(field: PartitionField, columns: Collection[str]) -> str:
+    """Return the name that Iceberg derives, with an underscore after it where a column has that name."""
     suffix = {"identity": "", "truncate": "_trunc"}.get(field.transform, f"_{_transform(field)}")
-    return f"{field.source}{suffix}"
+    name = f"{field.source}{suffix}"
+    while suffix and name in columns:
+        name += "_"
+    return name

@@ -17,6 +17,7 @@ from frazil.lake.delete_files.live_rows import live_rows
 from frazil.lake.delete_files.merged_deletes import Merged, merges, write
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.java_classes import Java
+from frazil.lake.layout import Layout
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.rewrite import MANY_DELETE_FILES, Group, Rewritten
 from frazil.lake.snapshot_retention import History
@@ -89,7 +90,8 @@ def _swap(
     done: list[Rewritten] = []
     pending: list[Rewritten] = []
     commits, size = 0, run.policy.groups_a_commit
-    columns = order(target.sort_fields)
+    layout = Layout.of(run.job.iceberg.metadata(table))
+    columns = order(() if target.is_dead_letter_table else layout.declared(target.pipeline.table).sort_fields)
     for number, group in enumerate(chosen, start=1):
         if run.job.stopping() or not hold():
             for one in pending:

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any
 
 from frazil.declaration import Pipeline
-from frazil.declaration.partitioning import SortField
 from frazil.exit_codes import Exit
 from frazil.job.context import JobContext
 from frazil.lake.ledger import entry as ledger
@@ -136,11 +135,6 @@ class Target:
     def has_own_deletes(self) -> bool:
         """Return whether deletes of the table are Frazil's own."""
         return self.pipeline.write.replaces_rows and not self.is_dead_letter_table
-
-    @property
-    def sort_fields(self) -> tuple[SortField, ...]:
-        """The order of rows within files that is declared for it."""
-        return () if self.is_dead_letter_table else self.pipeline.table.sort_fields
 
     def outcome(self, action: Action, ended: Status = Status.DONE, why: str = "", **numbers: Any) -> Outcome:
         """Return the outcome of an action at this table; `numbers` are its further members."""

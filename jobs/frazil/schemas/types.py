@@ -113,10 +113,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct, in the order of its fields. A row type is a struct."""
+    """A struct, in the order of its fields. A row type is a struct.
+
+    `taken` are names that no new column of a table may have: those of its partition fields.
+    """
 
     fields: tuple[Field, ...]
     origins: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True, compare=False, repr=False)
+    taken: frozenset[str] = field(default=frozenset(), kw_only=True, compare=False, repr=False)
 
     def exact(self, names: Collection[str] | None = None) -> Struct:
         """Return the struct with these fields, or all, `is_exact`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -153,7 +153,7 @@ class WriteMode(ABC):
 
 def without_own(mode: WriteMode, table: Struct) -> Struct:
     """Return a table as far as its rows decide on it."""
-    return Struct(tuple(field for field in table.fields if field.name not in mode.own))
+    return replace(table, fields=tuple(field for field in table.fields if field.name not in mode.own))
 
 
 def own_changes(mode: WriteMode, table: Struct, row: Struct) -> tuple[Change, ...]:

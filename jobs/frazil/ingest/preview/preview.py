@@ -39,7 +39,7 @@ from frazil.lake import tables
 from frazil.lake.layout import differences
 from frazil.lake.spark_session import infer_no_constraints
 from frazil.lake.stage import PartitionLimits, partition_values
-from frazil.schemas.evolution.schema_changes import applied
+from frazil.schemas.evolution.schema_changes import applied, renames
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, kept_ids, row_type, schema_json
 from frazil.schemas.sources import check_order, check_sources
 from frazil.schemas.types import Struct
@@ -107,6 +107,10 @@ class _Unwritten(Evolution):
         super().__init__(pipeline, job, writers, report)
         self.exists = job.iceberg.exists(pipeline.table.identifier)
         self.changes: tuple[str, ...] = ()
+        self._renamed: Mapping[str, str] = {}
+
+    def _named_now(self) -> Pipeline:
+        return self._pipeline  # nothing is sorted
 
     def _evolved(self) -> Struct:
         table = self._pipeline.table
@@ -115,7 +119,7 @@ class _Unwritten(Evolution):
             actual = existing_table.layout_of(self._job.iceberg, self._pipeline)
             again = existing_table.columns_to_add(self._pipeline, actual, self.types[1])
             needed = (*again, *self._needed(applied(current, again)))
-            self.changes = tuple(map(str, needed))
+            self.changes, self._renamed = tuple(map(str, needed)), renames(needed)
             return applied(current, needed)
         row, key = self.types
         row_key, more = self.made_of()
@@ -137,7 +141,9 @@ class _Unwritten(Evolution):
         return True  # so that records without a key are rejected one by one
 
     def _made_for(self, key: RowKey) -> tuple[str, ...]:
-        return super()._made_for(key) if self.exists else key.names
+        if not self.exists:
+            return key.names
+        return tuple(self._renamed.get(name, name) for name in super()._made_for(key))
 
 
 def preview(

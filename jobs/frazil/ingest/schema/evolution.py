@@ -29,6 +29,7 @@ from frazil.ingest.schema.first_schemas import FirstSchemas
 from frazil.ingest.schema.framed_keys import FramedKeys
 from frazil.ingest.schema.key_checks import check_key_fields, check_types
 from frazil.ingest.schema.schema_reports import SchemaReports
+from frazil.ingest.setup.existing_table import layout_of
 from frazil.ingest.setup.waiting import position, waiting
 from frazil.job.context import JobContext
 from frazil.lake import tables
@@ -203,7 +204,14 @@ class Evolution:
         if self._is_keyed:
             self.may_lack_keys = self._names is None and not self._has_records()
         layout = RowLayout(columns, there, identity)
-        return Staging(self._pipeline, self._job, self._mode, decoding, layout, keys, limits)
+        return Staging(self._named_now(), self._job, self._mode, decoding, layout, keys, limits)
+
+    def _named_now(self) -> Pipeline:
+        """Return the pipeline with the present names of the columns that its table is sorted by."""
+        if not self._pipeline.table.sort_by:
+            return self._pipeline
+        actual = layout_of(self._job.iceberg, self._pipeline)
+        return replace(self._pipeline, table=actual.declared(self._pipeline.table))
 
     def _evolved(self) -> Struct:
         """Bring the table's schema to what the known versions need; return its columns."""
@@ -314,7 +322,7 @@ class Evolution:
             return columns
         # The record's key fills the key's columns, whatever a version says of them.
         of_rows = without_own(self._mode, columns)
-        return Struct(tuple(replace(field, required=False) for field in of_rows.fields))
+        return replace(of_rows, fields=tuple(replace(field, required=False) for field in of_rows.fields))
 
     def _unfit_key(self, row: Struct) -> IncompatibleSchema | None:
         """Return why a version of the record's key names no row of the others: its own types, or those of the values."""

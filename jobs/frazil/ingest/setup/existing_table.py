@@ -135,9 +135,8 @@ def follow(pipeline: Pipeline, job: JobContext, report: Reporter) -> None:
     from frazil.lake.tables import change_layout
 
     actual = layout_of(job.iceberg, pipeline)
-    refused = change_layout(
-        job.iceberg, pipeline.table.identifier, pipeline.table.sort_fields, *changed(pipeline, actual)
-    )
+    sort_fields = actual.declared(pipeline.table).sort_fields
+    refused = change_layout(job.iceberg, pipeline.table.identifier, sort_fields, *changed(pipeline, actual))
     for found in differences(pipeline, actual):
         is_done = found.is_applied and not refused
         facts = {"table": pipeline.table.identifier, "field": found.field, "is_applied": is_done}

@@ -61,16 +61,18 @@ def make_tables(
     made for another write mode, and `InvalidInput` if the declaration partitions or sorts by a column that does not exist, or
     if the store refuses the deletes of a new table.
     """
-    iceberg, table = job.iceberg, pipeline.table
-    is_changelog = pipeline.write.keeps_changes  # many rows have one key; that of a truncate is null
+    iceberg, is_changelog = (
+        job.iceberg,
+        pipeline.write.keeps_changes,
+    )  # many rows have one key; that of a truncate is null
     columns = new_columns(pipeline, row, key, more)
+    actual = existing_table.layout_of(iceberg, pipeline) if iceberg.exists(pipeline.table.identifier) else None
+    table = pipeline.table if actual is None else actual.declared(pipeline.table)
     check_order(table.partition_fields, columns, table=table.identifier, field="partition_by")
     check_order(table.sort_fields, columns, table=table.identifier, field="sort_by")
     if table.sort_fields:
-        there = iceberg.schema_json(iceberg.load(table.identifier)) if iceberg.exists(table.identifier) else {}
-        known = {**field_ids(schema_json(columns)), **(field_ids(there) if there else {})}
+        known = {**field_ids(schema_json(columns)), **(actual.columns if actual is not None else {})}
         check_sources(table.sort_fields, known, table=table.identifier, field="sort_by")
-    actual = existing_table.layout_of(iceberg, pipeline) if iceberg.exists(table.identifier) else None
     made = tables.create(
         iceberg,
         table.identifier,
