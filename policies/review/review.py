@@ -21,7 +21,7 @@ from policies.review.data_effects.effects import Effect, desired_effects, effect
 from policies.review.new_trusts import trust_dangers
 from policies.review.plan.compared_plans import NormalForm, normal_form
 from policies.review.plan.masking import cleaned
-from policies.review.plan.plan_gaps import StackPlan, as_declared, changed_outputs, unread, unreviewed
+from policies.review.plan.plan_gaps import StackPlan, as_declared, unread, unreviewed
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
 from policies.review.role_permissions import (
@@ -112,6 +112,7 @@ def review(
     declares of it. `accepted` returns the acceptances of a plan by its digest. Plans are Terraform's output; the first step
     removes their secrets. `offline` is the note of a review whose plans are made of the stacks alone.
     """
+    form = normal_form(environment, {each.name: each.plan for each in stacks})
     shown = {each.name: each.plan for each in stacks if each.plan is not None}
     plans = {name: cleaned(plan, shown.values()) for name, plan in shown.items()}
     synthesised = {each.name: each.synthesised for each in stacks if each.synthesised is not None}
@@ -156,7 +157,7 @@ def review(
         *(change for each in rights if (change := rights_change(each)) is not None),
     )
     dangers = [
-        *unreviewed(stacks, plans),
+        *unreviewed(stacks, form),
         *change_dangers(refusing, changes, policies, old),
         *attachment_dangers(resources, attached),
         *trust_dangers(resources, access),
@@ -166,13 +167,12 @@ def review(
     changed = {change.address for change in changes}
     now, kept = estimate(old_resources, old, prices), {each.table.identifier for each in new}
     left = [each.name for each in old if each.name in now.pipelines and each.table.identifier not in kept]
-    form = normal_form(environment, {each.name: each.plan for each in stacks})
     return Review(
         environment=environment,
         stacks=tuple(each.name for each in stacks),
         form=form,
         changes=changes,
-        outputs=tuple(f"{name}: {output}" for name, plan in plans.items() for output in changed_outputs(plan)),
+        outputs=tuple(f"{name}: {output}" for name, each in form.stacks.items() if each for output in each["outputs"]),
         dangers=tuple(dict.fromkeys(dangers)),
         unchanged=tuple(each for each in refusing if each.resource not in changed),
         expected=anticipated,

@@ -8,7 +8,6 @@ import pytest
 
 from policies.resource_changes import Verb, changes_of
 from policies.review.plan.masking import cleaned
-from policies.review.plan.plan_gaps import is_complete
 from tests.policies.review.planning import change, plan
 
 
@@ -56,16 +55,3 @@ def test_what_forces_a_replacement_is_told_with_its_place() -> None:
     one = change("a.b", "replace", {"x": 1}, {"x": 2}, forced=[["byob_aws", 0, "bucket_name"]])
     [found] = changes_of(cleaned(plan(one)))
     assert found.forced_by == ("byob_aws[0].bucket_name",)
-
-
-@pytest.mark.parametrize(
-    ("more", "complete"), [({}, True), ({"errored": True}, False), ({"complete": False}, False), ({"errored": False, "complete": True}, True)]
-)  # fmt: skip
-def test_a_plan_that_ended_early_is_not_whole(more: dict[str, bool], complete: bool) -> None:
-    assert is_complete(cleaned({**plan(), **more})) is complete
-
-
-def test_a_plan_of_an_older_terraform_says_nothing_of_being_whole() -> None:
-    made = plan()
-    del made["complete"], made["errored"]
-    assert is_complete(cleaned(made))

@@ -39,18 +39,19 @@ def _of(pipeline: Pipeline, change: Change) -> Iterator[Effect]:
     try:
         old, new = (_row(pipeline, str(side.get("schema") or "")) for side in (change.before, change.after))
     except FrazilError as unread:
-        yield _effect(pipeline, f"the schema changes; its effect on columns is unknown here: {unread}")
+        what = f"the schema changes; its effect on columns is unknown here: {unread}"
+        yield Effect.of(pipeline, what, changed="schema")
         return
     found = Landed.of([(1, old)], [(2, new)], pipeline, kept=[(1, old)])
     if problem := found.unfit.get(2):
         evolution = f"under schema_evolution={pipeline.table.schema_evolution}"
         what = f"the new version does not fit the table {evolution}: {problem}. Records of it are rejected"
-        yield _effect(pipeline, what, is_dangerous=True)
+        yield Effect.of(pipeline, what, changed="schema", is_dangerous=True)
         return
     needed_by = dict.fromkeys(pipeline.write.order_columns, ("order", Reason.ORDER_MISSING))
     needed_by |= dict.fromkeys(pipeline.write.key or (), ("key", Reason.KEY_NULL))
     for line in found.lines:
-        yield _effect(pipeline, line)
+        yield Effect.of(pipeline, line, changed="schema")
     for name in found.gone:
         what = f"column {name} stays, and is null in new rows: the schema has it no more"
         if name in needed_by:
@@ -58,9 +59,9 @@ def _of(pipeline: Pipeline, change: Change) -> Iterator[Effect]:
             what = (
                 f"the schema has the {part} column {name} no more: records of the new version are rejected ({reason})"
             )
-        yield _effect(pipeline, what, is_dangerous=name in needed_by)
+        yield Effect.of(pipeline, what, changed="schema", is_dangerous=name in needed_by)
     if not found.lines and not found.gone:
-        yield Effect.of(pipeline, Outcome.UPKEEP, "the schema changes, and no column does", changed="schema")
+        yield Effect.of(pipeline, "the schema changes, and no column does", outcome=Outcome.UPKEEP, changed="schema")
 
 
 def _row(pipeline: Pipeline, text: str) -> Struct:
@@ -72,7 +73,3 @@ def _row(pipeline: Pipeline, text: str) -> Struct:
         case language:
             raise UnreadableSchema(f"{language.kind} is not compiled by a review")
     return with_variants(row) if pipeline.table.has_variants else row
-
-
-def _effect(pipeline: Pipeline, what: str, *, is_dangerous: bool = False) -> Effect:
-    return Effect.of(pipeline, Outcome.FROM_NOW_ON, what, changed="schema", is_dangerous=is_dangerous)

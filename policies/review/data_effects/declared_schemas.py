@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from frazil.declaration import Avro, Format, Framing, Pipeline
-from frazil.declaration.checks.change_effects import Outcome
 from frazil.errors import FrazilError
 from frazil.schemas import avro
 from policies.review.data_effects.changed_readings import changed_readings
@@ -46,7 +45,7 @@ def _of_columns(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
     except FrazilError as problem:
         what = f"the schema changes; its effect on columns is unknown here: {problem}"
         changed = "topic.value.schema" if old.topic.value.schema != new.topic.value.schema else "topic.key.schema"
-        yield _danger(new, changed, what)
+        yield Effect.of(new, what, changed=changed, is_dangerous=True)
 
 
 def _of_readings(old: Format, new: Format, pipeline: Pipeline, side: str) -> Iterator[Effect]:
@@ -66,10 +65,10 @@ def _of_readings(old: Format, new: Format, pipeline: Pipeline, side: str) -> Ite
         found = ", ".join(filter(None, (changed_readings(a, b, messages, connect_types=connect) for a, b in pairs)))
     except (FrazilError, ValueError, KeyError, TypeError) as problem:
         what = f"the schema changes; whether it reads waiting records as the old one did is unknown here: {problem}"
-        yield _danger(pipeline, changed, what)
+        yield Effect.of(pipeline, what, changed=changed, is_dangerous=True)
         return
     if found:
-        yield _danger(pipeline, changed, _OTHERWISE.format(found=found))
+        yield Effect.of(pipeline, _OTHERWISE.format(found=found), changed=changed, is_dangerous=True)
 
 
 def _of_bytes(old: Format, new: Format, pipeline: Pipeline, side: str) -> Iterator[Effect]:
@@ -89,8 +88,4 @@ def _of_bytes(old: Format, new: Format, pipeline: Pipeline, side: str) -> Iterat
         what = f"records of {names} that are not landed yet are rejected (unknown_fingerprint): no declared schema is theirs"
     else:
         what = _UNREAD.format(framing=f"topic.{side}.framing")
-    yield _danger(pipeline, f"topic.{side}.schema", what)
-
-
-def _danger(pipeline: Pipeline, changed: str, what: str) -> Effect:
-    return Effect.of(pipeline, Outcome.FROM_NOW_ON, what, changed=changed, is_dangerous=True)
+    yield Effect.of(pipeline, what, changed=f"topic.{side}.schema", is_dangerous=True)

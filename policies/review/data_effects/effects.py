@@ -29,12 +29,9 @@ class Effect:
     is_dangerous: bool = False
 
     @classmethod
-    def of(
-        cls, pipeline: Pipeline, outcome: Outcome, what: str, *, is_dangerous: bool = False, **change: str
-    ) -> Effect:
-        """Return an effect on a pipeline and its table. `change` are `changed`, `before` and `after`."""
-        own = {"pipeline": pipeline.name, "table": pipeline.table.identifier}
-        return cls(**own, outcome=outcome, what=what, is_dangerous=is_dangerous, **change)
+    def of(cls, pipeline: Pipeline, what: str, *, outcome: Outcome = Outcome.FROM_NOW_ON, **more: Any) -> Effect:
+        """Return an effect on a pipeline and its table. `more` are the other fields."""
+        return cls(pipeline=pipeline.name, table=pipeline.table.identifier, outcome=outcome, what=what, **more)
 
 
 def effects(before: Sequence[Pipeline], after: Sequence[Pipeline]) -> tuple[Effect, ...]:
@@ -58,14 +55,14 @@ def _new(pipeline: Pipeline, earlier: str | None) -> Effect:
     if earlier is not None:
         what = f"the table holds its offsets under the name {earlier}, so the pipeline finds no ledger of its own (LedgerLost). "
         what += f"A pipeline's name cannot change: keep {earlier}"
-        return Effect.of(pipeline, Outcome.STOPS, what, is_dangerous=True)
+        return Effect.of(pipeline, what, outcome=Outcome.STOPS, is_dangerous=True)
     if not isinstance(pipeline.engine, Spark):
-        return Effect.of(pipeline, Outcome.MADE, f"{pipeline.engine.kind} makes the table")
+        return Effect.of(pipeline, f"{pipeline.engine.kind} makes the table", outcome=Outcome.MADE)
     layout = f", partitioned by {', '.join(table.partition_by)}" if table.partition_by else ", without partitions"
     what = (
         f"{_listed(pipeline.tables)} are made from the topic {pipeline.topic.name}, from {_started(pipeline)}{layout}"
     )
-    return Effect.of(pipeline, Outcome.MADE, "; ".join([what, *gaps_of_state(pipeline)]))
+    return Effect.of(pipeline, "; ".join([what, *gaps_of_state(pipeline)]), outcome=Outcome.MADE)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -74,17 +71,17 @@ def _listed(names: Sequence[str]) -> str:
 
 def _gone(pipeline: Pipeline, kept: set[str]) -> Effect:
     if pipeline.table.identifier in kept:
-        return Effect.of(pipeline, Outcome.LEFT, "the pipeline is gone, another one has its table")
+        return Effect.of(pipeline, "the pipeline is gone, another one has its table", outcome=Outcome.LEFT)
     what = f"{_listed(pipeline.tables)} stay with all rows; nothing is landed or maintained any more, "
     what += "and what is not landed yet is lost when Kafka's retention has passed"
-    return Effect.of(pipeline, Outcome.LEFT, what, is_dangerous=True)
+    return Effect.of(pipeline, what, outcome=Outcome.LEFT, is_dangerous=True)
 
 
 def _changes(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
     for path, before, after in _differing(old, new):
         known, shown = FIELDS[path], {"changed": path, "before": _shown(before), "after": _shown(after)}
         what = "; ".join([known.said(before, after), *_gaps(path, old, new)])
-        yield Effect.of(old, known.outcome, what, is_dangerous=known.is_dangerous(before, after), **shown)
+        yield Effect.of(old, what, outcome=known.outcome, is_dangerous=known.is_dangerous(before, after), **shown)
 
 
 def _gaps(path: str, old: Pipeline, new: Pipeline) -> Iterator[str]:

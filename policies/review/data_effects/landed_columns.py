@@ -54,7 +54,7 @@ def _of_values(old: Pipeline, new: Pipeline, changed: str) -> Iterator[Effect]:
     names = {field.name for field in fields} | {folded(name) for f in fields for name in (*f.aliases, f.source)}
     if lost := [name for name in new.write.key or () if name not in names]:
         what = f"no record has the key column {', '.join(lost)} any more: the pipeline stops. {_NEW_TABLE}"
-        yield _effect(new, changed, what, outcome=Outcome.STOPS)
+        yield Effect.of(new, what, changed=changed, outcome=Outcome.STOPS, is_dangerous=True)
         return
     found = Landed.of(_with_key(old, before), _with_key(new, after), new)
     if KEY_VERSION in found.unfit and new.write.key is None:
@@ -65,15 +65,15 @@ def _of_values(old: Pipeline, new: Pipeline, changed: str) -> Iterator[Effect]:
     for name in found.gone:
         if name in new.write.order_columns:
             what = f"no record has the order column {name} any more: all records are rejected (order_missing)"
-            yield _effect(new, changed, what)
+            yield Effect.of(new, what, changed=changed, is_dangerous=True)
     also = "" if isinstance(new.topic.value, Avro) else ", also in those of waiting records that have it"
     why = "the schema has it no more" if new.topic.value.schema else "it is declared no more"
     stays = [f"column {name} stays, and is null in new rows{also}: {why}" for name in found.gone]
     for line in (*found.lines, *stays):
-        yield _effect(new, changed, line, is_dangerous=False)
+        yield Effect.of(new, line, changed=changed)
     if not (found.lines or stays or found.unfit):
         what = "the schema changes, and no column does"
-        yield _effect(new, changed, what, outcome=Outcome.UPKEEP, is_dangerous=False)
+        yield Effect.of(new, what, changed=changed, outcome=Outcome.UPKEEP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +102,13 @@ def _of_keys(new: Pipeline, old_keys: _Keys, keys: _Keys, changed: str) -> Itera
     if old_keys.single[0] is not keys.single[0]:
         shapes = ("one value", "a record") if keys.single[0] else ("a record", "one value")
         what = f"keys are {shapes[0]} now, and their column was made for {shapes[1]}: the pipeline stops. {_NEW_TABLE}"
-        yield _effect(new, changed, what, outcome=Outcome.STOPS)
+        yield Effect.of(new, what, changed=changed, outcome=Outcome.STOPS, is_dangerous=True)
         return
     is_columns = new.write.has_key and new.write.key is None and not keys.single[0]
     if is_columns and not _is_same_key(old_keys.row, keys.row):
-        text = f"the key is {_listed(keys.row)} instead of {_listed(old_keys.row)}, and a table keeps its key"
-        yield _effect(new, changed, f"{text}: the pipeline stops. {_NEW_TABLE} for the new key", outcome=Outcome.STOPS)
+        what = f"the key is {_listed(keys.row)} instead of {_listed(old_keys.row)}, and a table keeps its key"
+        what += f": the pipeline stops. {_NEW_TABLE} for the new key"
+        yield Effect.of(new, what, changed=changed, outcome=Outcome.STOPS, is_dangerous=True)
         return
     shaped = [version for version in keys.versions if keys.single[version[0]] is keys.single[0]]
     found = Landed.of(old_keys.versions, shaped, new)
@@ -120,7 +121,7 @@ def _of_keys(new: Pipeline, old_keys: _Keys, keys: _Keys, changed: str) -> Itera
         for name in found.gone
     ]
     for line in (*found.under(path, at=1 if keys.single[0] else 0), *stays):
-        yield _effect(new, changed, line, is_dangerous=False)
+        yield Effect.of(new, line, changed=changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +179,11 @@ class Landed:
             if self.stops:
                 what = f"the schema does not fit the table {evolution}: {problem.where}: {problem.what}. "
                 what += f"Nothing can land, so the pipeline stops (IncompatibleSchema). {_NEW_TABLE}, or keep the field"
-                yield _effect(pipeline, changed, what, outcome=Outcome.STOPS)
+                yield Effect.of(pipeline, what, changed=changed, outcome=Outcome.STOPS, is_dangerous=True)
                 return
             what = f"{files[number].file} does not fit the table {evolution}: {problem.where}: {problem.what}. "
-            yield _effect(pipeline, changed, f"{what}Records of it are rejected (incompatible_schema)")
+            what += "Records of it are rejected (incompatible_schema)"
+            yield Effect.of(pipeline, what, changed=changed, is_dangerous=True)
 
 
 def _rows(pipeline: Pipeline) -> Versions:
@@ -226,9 +228,3 @@ def _is_same_key(before: Struct, after: Struct) -> bool:
 
 def _listed(row: Struct) -> str:
     return ", ".join(sorted(field.name for field in row.fields)) or "nothing"
-
-
-def _effect(
-    pipeline: Pipeline, changed: str, what: str, *, outcome: Outcome = Outcome.FROM_NOW_ON, is_dangerous: bool = True
-) -> Effect:
-    return Effect.of(pipeline, outcome, what, changed=changed, is_dangerous=is_dangerous)

@@ -17,7 +17,6 @@ from typing import Any
 
 from policies.resource_changes import is_marked
 from policies.review.plan.masking import cleaned
-from policies.review.plan.plan_gaps import is_complete
 
 Json = Mapping[str, Any]
 
@@ -71,7 +70,8 @@ def read_form(text: str) -> NormalForm:
 
 def _stack(plan: Json) -> dict[str, Any]:
     return {
-        "is_complete": is_complete(plan),
+        # one that ended in an error or deferred changes is not
+        "is_complete": not plan.get("errored") and plan.get("complete", True) is not False,
         "resources": sorted(_resources(plan), key=lambda each: (each["address"], each["deposed"] or "")),
         "outputs": {
             name: _sides(each) for name, each in plan["output_changes"].items() if each["actions"] not in _STAYS

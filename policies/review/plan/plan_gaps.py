@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from policies.resources import Finding
+from policies.review.plan.compared_plans import NormalForm
 
 Json = Mapping[str, Any]
 
@@ -25,30 +26,18 @@ class StackPlan:
     pipelines: tuple[Json, ...] = ()
 
 
-def unreviewed(stacks: Iterable[StackPlan], plans: Mapping[str, Json]) -> list[Finding]:
-    """Return the stacks that have no complete plan as dangers."""
-    found = []
+def unreviewed(stacks: Iterable[StackPlan], form: NormalForm) -> Iterator[Finding]:
+    """Yield the stacks that have no complete plan as dangers. `form` is that of their plans."""
     for each in stacks:
-        plan = plans.get(each.name)
-        if plan is None or not is_complete(plan):
-            why = "it has no plan" if plan is None else "Terraform did not finish its plan"
-            found.append(unread(each.name, each.why_not or why))
-    return found
+        changes = form.stacks[each.name]
+        if changes is None or not changes["is_complete"]:
+            why = "it has no plan" if changes is None else "Terraform did not finish its plan"
+            yield unread(each.name, each.why_not or why)
 
 
 def unread(where: str, why: str) -> Finding:
     """Return the danger that something could not be reviewed, so that it does not pass as harmless."""
     return Finding("not_reviewed", where, f"it is not reviewed: {why}", "Fix the cause, and review again")
-
-
-def changed_outputs(plan: Json) -> list[str]:
-    """Return the names of the outputs that a plan changes."""
-    return [name for name, each in plan["output_changes"].items() if set(each["actions"]) - {"no-op"}]
-
-
-def is_complete(plan: Json) -> bool:
-    """Return whether the plan is complete: one that ended in an error or deferred changes is not."""
-    return not plan.get("errored") and plan.get("complete", True) is not False
 
 
 def as_declared(plan: Json, synthesised: Json | None) -> Json:
