@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,12 @@ from tests.support.rollout_world import JOB, PIPELINES, World, desired, replaced
 NAMES = ("orders", "users")
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
+def settled(mode: Mode, **changed: Any) -> tuple[World, Desired]:
+    """A world with runs of the first generation, which was proven."""
+    world = World()
+    wanted = world.want(desired(mode=mode, **changed))
+    world.settle()
+    return world, wanted
 
 
 def prove(world: World, wanted: Desired, run: str, **reached: Reached) -> None:
@@ -59,9 +63,8 @@ def states(world: World) -> list[str]:
     return [run.state(world.time.now) for run in every]
 
 
-def test_a_follower_is_replaced_and_proves_the_new_keys(world: World) -> None:
-    wanted = world.want(desired(mode=Mode.FOLLOW))
-    world.settle()
+def test_a_follower_is_replaced_and_proves_the_new_keys() -> None:
+    world, wanted = settled(Mode.FOLLOW)
     prove(world, wanted, "of-the-old-run", **dict.fromkeys(NAMES, Reached.COMMITTED))
     proving(world, wanted, orders=Reached.COMMITTED, users=Reached.CAUGHT_UP)
     old = world.running()
@@ -72,9 +75,8 @@ def test_a_follower_is_replaced_and_proves_the_new_keys(world: World) -> None:
     assert "orders, users has neither committed nor caught up" in said[2], "the proof of the old run does not count"
 
 
-def test_a_second_wait_starts_nothing(world: World) -> None:
-    wanted = world.want(desired(mode=Mode.FOLLOW))
-    world.settle()
+def test_a_second_wait_starts_nothing() -> None:
+    world, wanted = settled(Mode.FOLLOW)
     proving(world, wanted, **dict.fromkeys(NAMES, Reached.CAUGHT_UP))
     since = world.time.now
     wait(world, since)
@@ -83,9 +85,8 @@ def test_a_second_wait_starts_nothing(world: World) -> None:
     assert states(world) == before
 
 
-def test_a_drain_is_awaited_and_the_next_one_shows_the_keys_by_its_success(world: World) -> None:
-    world.want(desired(mode=Mode.DRAIN))
-    world.settle()
+def test_a_drain_is_awaited_and_the_next_one_shows_the_keys_by_its_success() -> None:
+    world, _ = settled(Mode.DRAIN)
     world.reconciler().one_pass(JOB, holder="b", execution="scheduled")
     since = world.time.now
     said = wait(world, since)
@@ -96,9 +97,8 @@ def test_a_drain_is_awaited_and_the_next_one_shows_the_keys_by_its_success(world
 
 
 @pytest.mark.parametrize("users", [Reached.CAUGHT_UP, Reached.UNAVAILABLE])
-def test_a_drain_that_its_timeout_ends_shows_the_keys_by_its_proof(world: World, users: Reached) -> None:
-    wanted = world.want(desired(mode=Mode.DRAIN, timeout_minutes=15))
-    world.settle()
+def test_a_drain_that_its_timeout_ends_shows_the_keys_by_its_proof(users: Reached) -> None:
+    world, wanted = settled(Mode.DRAIN, timeout_minutes=15)
     since, sleep = world.time.now, world.time.sleep
     sleep(60)
 
@@ -117,9 +117,8 @@ def test_a_drain_that_its_timeout_ends_shows_the_keys_by_its_proof(world: World,
     assert states(world)[-2:] == ["SUCCESS", "CANCELLED"]
 
 
-def test_one_pipeline_without_a_proof_keeps_the_former_keys(world: World) -> None:
-    wanted = world.want(desired(mode=Mode.FOLLOW))
-    world.settle()
+def test_one_pipeline_without_a_proof_keeps_the_former_keys() -> None:
+    world, wanted = settled(Mode.FOLLOW)
     proving(world, wanted, orders=Reached.COMMITTED, users=Reached.UNAVAILABLE)
     with pytest.raises(
         RolloutFailed, match=r"users has neither committed nor caught up.*Until it ends, the former keys"
@@ -127,9 +126,8 @@ def test_one_pipeline_without_a_proof_keeps_the_former_keys(world: World) -> Non
         wait(world, world.time.now, minutes=30)
 
 
-def test_a_stopped_pipeline_needs_no_proof_and_a_stopped_job_no_run(world: World) -> None:
-    wanted = world.want(desired(mode=Mode.FOLLOW))
-    world.settle()
+def test_a_stopped_pipeline_needs_no_proof_and_a_stopped_job_no_run() -> None:
+    world, wanted = settled(Mode.FOLLOW)
     change_stop(world.store, world.reconciler().desired(JOB), "users", is_stopped=True)
     world.settle()
     proving(world, wanted, orders=Reached.COMMITTED)
@@ -141,10 +139,9 @@ def test_a_stopped_pipeline_needs_no_proof_and_a_stopped_job_no_run(world: World
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-def test_after_a_rollback_the_runs_of_the_proven_generation_show_the_keys(world: World, mode: Mode) -> None:
+def test_after_a_rollback_the_runs_of_the_proven_generation_show_the_keys(mode: Mode) -> None:
     """The rejected generation has other pipelines and another mode, and no run of it will ever show anything."""
-    first = world.want(desired(mode=mode))
-    world.settle()
+    world, first = settled(mode)
     alone = canonical(document([PIPELINES[0]]))
     world.store.put(document_key(alone), alone)
     world.readiness[2] = Readiness.NOTHING_YET

@@ -46,11 +46,27 @@ def cents(amount: Decimal) -> str:
     return f"{amount:.2f}"
 
 
-def test_a_drain_each_quarter_of_an_hour() -> None:
-    """730 h x 60 / 15 = 2,920 runs of 6 min = 292 h. A driver and 1 + (2 - 1) x 0.25 = 1.25 executors of 1 vCPU and 4 GB are
-    2.25 vCPU and 9 GB; on x86 2.25 x 0.060528 + 9 x 0.006643 = 0.195975 an hour; x 292 = 57.2247."""
-    told = cost(aws_scheduler_schedule__i=scheduled("ingest", 15))
-    assert cents(told.of("EMR Serverless")) == "57.22"
+WORKER = {"cores": 1, "memory_gb": 4, "disk_gb": 50}
+DRAIN = scheduled("ingest", 15)
+
+
+@pytest.mark.parametrize(
+    ("dollars", "resources"),
+    [
+        # 730 h x 60 / 15 = 2,920 runs of 6 min = 292 h. A driver and 1 + (2 - 1) x 0.25 = 1.25 executors of 1 vCPU and 4 GB are
+        # 2.25 vCPU and 9 GB; on x86 2.25 x 0.060528 + 9 x 0.006643 = 0.195975 an hour; x 292 = 57.2247.
+        ("57.22", {"aws_scheduler_schedule__i": DRAIN}),
+        # A desired drain is counted by its schedule only.
+        ("57.22", {"aws_scheduler_schedule__i": DRAIN, "aws_s3_object__d": {"content": json.dumps(DESIRED)}}),
+        # A run is no longer than its interval. Each 5 min for at most 5 min is always: 730 h x 0.195975 = 143.06.
+        ("143.06", {"aws_scheduler_schedule__i": scheduled("ingest", 5)}),
+        ("143.06", {"aws_s3_object__d": follow()}),
+        # 50 GB are 30 beyond 20: (1 + 1.25) x 30 x 0.000132 = 0.00891 more an hour; (0.195975 + 0.00891) x 730 = 149.566.
+        ("149.57", {"aws_s3_object__d": follow(workers={"driver": WORKER, "executor": WORKER, "least": 1, "most": 2})}),
+    ],
+)  # fmt: skip
+def test_hours_of_workers_cost(dollars: str, resources: dict[str, Any]) -> None:
+    assert cents(cost(**resources).of("EMR Serverless")) == dollars
 
 
 def test_of_two_applications_that_of_the_runs_counts() -> None:
@@ -69,33 +85,11 @@ def test_of_two_applications_that_of_the_runs_counts() -> None:
         assert cents(back.of("EMR Serverless")) == "143.06", "as of x86"
 
 
-def test_a_streaming_run_costs_all_hours_of_the_month() -> None:
-    """0.195975 x 730 = 143.06."""
-    assert cents(cost(aws_s3_object__d=follow()).of("EMR Serverless")) == "143.06"
-
-
-def test_a_disk_beyond_20_gb_costs() -> None:
-    """50 GB are 30 beyond: (1 + 1.25) x 30 x 0.000132 = 0.00891 more an hour; (0.195975 + 0.00891) x 730 = 149.566."""
-    worker = {"cores": 1, "memory_gb": 4, "disk_gb": 50}
-    told = cost(aws_s3_object__d=follow(workers={"driver": worker, "executor": worker, "least": 1, "most": 2}))
-    assert cents(told.of("EMR Serverless")) == "149.57"
-
-
-def test_a_run_is_no_longer_than_its_interval() -> None:
-    """Each 5 min for at most 5 min is always: 730 h x 0.195975 = 143.06."""
-    assert cents(cost(aws_scheduler_schedule__i=scheduled("ingest", 5)).of("EMR Serverless")) == "143.06"
-
-
 @pytest.mark.parametrize("off", [{"state": "DISABLED"}, None])
 def test_what_does_not_run_costs_nothing(off: dict[str, str] | None) -> None:
     schedule = {"aws_scheduler_schedule__i": {**scheduled("ingest", 15), **(off or {})}} if off else {}
     assert cost(aws_s3_object__p=declared(FLIGHTS), **schedule).total == 0
     assert cost(aws_s3_object__p=declared(FLIGHTS), aws_s3_object__d=follow(is_stopped=True)).total == 0
-
-
-def test_a_desired_drain_is_counted_by_its_schedule_only() -> None:
-    told = cost(aws_scheduler_schedule__i=scheduled("ingest", 15), aws_s3_object__d={"content": json.dumps(DESIRED)})
-    assert cents(told.of("EMR Serverless")) == "57.22"
 
 
 def test_a_drain_that_the_reconciler_starts_costs_the_same_and_its_other_calls_start_nothing() -> None:
