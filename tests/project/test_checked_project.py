@@ -54,13 +54,6 @@ def test_pipelines_must_fit_each_environment(folder: Path) -> None:
     assert paths(with_project=False, choice="dev") == ["pipelines.py: pipelines[0].topic.value"]
 
 
-def test_an_environment_with_a_document_is_a_problem(folder: Path) -> None:
-    documents = folder / ".frazil" / "environments"
-    documents.mkdir(parents=True)
-    (documents / "dev.json").write_text("{}")
-    assert paths() == ["frazil.toml: environments.dev"]
-
-
 def test_a_project_file_that_names_no_declarations_is_the_problem(folder: Path) -> None:
     (folder / "pipelines.py").unlink()
     (folder / "frazil.toml").write_text("pipelines = 3\n")

@@ -105,21 +105,14 @@ def test_a_failed_apply_is_6_and_the_next_one_finishes_it(project: Project, ran:
     fails = {"postcondition": [{"condition": "${self.output == self.input && false}", "error_message": "no"}]}
     content: Any = json.loads(json.dumps(project.content))
     project.content["resource"]["terraform_data"]["a"]["lifecycle"] = fails
+    (project.deployed / "dev.json").unlink()
     status, out, _ = ran("--yes")
     assert (status, "dev-ingestion: failed: Resource postcondition failed" in out) == (6, True)
+    assert "commit it" in out
+    assert (project.deployed / "dev.json").is_file(), "it is written before the apply"
     project.content = content
     status, out, err = ran("--yes", "--accept-danger=the failed resource is replaced")
     assert (status, project.state()) == (0, "x"), out + err
-
-
-def test_the_file_of_deployed_objects_is_written_before_the_apply(project: Project, ran: Ran) -> None:
-    (project.deployed / "dev.json").unlink()
-    fails = {"postcondition": [{"condition": "${self.output == self.input && false}", "error_message": "no"}]}
-    project.content["resource"]["terraform_data"]["a"]["lifecycle"] = fails
-    status, out, _ = ran("--yes")
-    assert status == 6
-    assert "commit it" in out
-    assert (project.deployed / "dev.json").is_file()
 
 
 @pytest.fixture
