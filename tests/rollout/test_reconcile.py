@@ -8,11 +8,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from frazil.declaration import InvalidDeclaration, Pipeline, canonical
-from frazil.declaration.documents.document import document
+from frazil.declaration import InvalidDeclaration, Pipeline
 from frazil.errors import FrazilError, LockHeld, ObjectDiffers, ReleaseUntrusted, RolloutFailed
 from frazil.release.signature import sign, signature_key
-from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.function_settings import Settings
 from frazil.rollout.group_jobs import job_of
@@ -34,6 +32,13 @@ def first(world: World) -> Desired:
     wanted = world.want(desired())
     world.settle()
     return wanted
+
+
+def landing(world: World) -> tuple[int, tuple[str, ...]]:
+    """The generation that runs after all, and its stopped pipelines."""
+    runs = world.run()
+    assert runs is not None
+    return runs.generation, runs.stopped
 
 
 def test_what_nobody_wants_is_an_error_that_says_who_should(world: World) -> None:
@@ -121,9 +126,7 @@ def test_a_stopped_pipeline_stays_stopped_when_the_release_is_given_up(world: Wo
     world.run(calls)
     if when == "after":
         stop()
-    runs = world.run()
-    assert runs is not None
-    assert (runs.generation, runs.stopped) == (1, ("users",))
+    assert landing(world) == (1, ("users",))
     submit = world.running().request["jobDriver"]["sparkSubmit"]
     assert submit["entryPointArguments"][-2:] == ["--without", "users"]
     assert world.reconciler().drift(JOB) == ()
@@ -142,19 +145,15 @@ def test_when_every_pipeline_is_stopped_a_release_that_is_given_up_leaves_nothin
     assert world.run() is None
     assert world.emr.active() == []
     change_stop(world.store, second, "orders", is_stopped=False)
-    runs = world.run()
-    assert runs is not None
-    assert (runs.generation, runs.stopped) == (1, ("users",))
+    assert landing(world) == (1, ("users",))
 
 
 def given_up(world: World, *pipelines: Pipeline) -> tuple[Desired, Desired]:
     """Prove a generation of both pipelines, then give up one of these pipelines."""
     first = world.want(desired())
     world.settle()
-    written = canonical(document(pipelines))
-    world.store.put(document_key(written), written)
     world.readiness[2] = Readiness.NOTHING_YET
-    second = world.want(replaced(first, document=document_key(written)))
+    second = world.want(replaced(first, document=world.documented(*pipelines)))
     world.settle()
     assert stored_state(world.store, JOB).given_up == (second.digest,)
     return first, second
@@ -163,9 +162,7 @@ def given_up(world: World, *pipelines: Pipeline) -> tuple[Desired, Desired]:
 def test_stops_of_all_pipelines_of_a_rejected_document_end_only_these(world: World) -> None:
     _, second = given_up(world, PIPELINES[0])
     change_stop(world.store, second, "orders", is_stopped=True)
-    runs = world.run()
-    assert runs is not None, "users was never stopped"
-    assert (runs.generation, runs.stopped) == (1, ("orders",))
+    assert landing(world) == (1, ("orders",)), "users was never stopped"
     assert len(world.emr.active()) == 1
     assert world.reconciler().drift(JOB) == ()
 
@@ -181,9 +178,7 @@ def test_a_pipeline_that_the_rejected_document_does_not_have_can_be_stopped(worl
 
 def test_a_pipeline_that_no_other_job_lands_after_its_rollback_stays(world: World) -> None:
     """A bad release moves a pipeline to another group, and both groups return."""
-    written = {name: canonical(document([each])) for name, each in zip((JOB, "users"), PIPELINES, strict=True)}
-    world.store.put(document_key(written["users"]), written["users"])
-    other = desired(2, job="orders-b", document=document_key(written["users"]))
+    other = desired(2, job="orders-b", document=world.documented(PIPELINES[1]))
     world.store.put(desired_key(other.job), desired_document(other))
     rejected = RolloutState().with_given_up(other)
     world.store.put(state_key(other.job), rejected.document())
@@ -212,26 +207,21 @@ def test_a_watch_does_not_end_while_a_run_is_left_unproven(world: World, first: 
 def test_a_stop_of_an_idle_pipeline_holds_where_kafka_cannot_be_asked(world: World, first: Desired) -> None:
     world.readiness[1] = Readiness.NOTHING_YET
     change_stop(world.store, first, "users", is_stopped=True)
-    runs = world.run()
-    assert runs is not None
-    assert (runs.generation, runs.stopped) == (1, ("users",))
+    assert landing(world) == (1, ("users",))
     world.time.sleep(100_000)
     assert world.reconciler().drift(JOB) == ()
     assert stored_state(world.store, JOB).given_up == ()
 
 
 def test_going_back_with_a_stop_finds_the_names_in_the_copy_of_a_deleted_document(world: World, first: Desired) -> None:
-    newer = canonical(document(PIPELINES[:1]))
-    world.store.put(document_key(newer), newer)
+    second = replaced(first, document=world.documented(PIPELINES[0]), release=release("2.0.0").key)
     del world.store.objects[first.document]
-    change_stop(world.store, replaced(first, document=document_key(newer)), "orders", is_stopped=True)
+    change_stop(world.store, second, "orders", is_stopped=True)
     world.readiness[2] = Readiness.NOTHING_YET
-    world.want(replaced(first, document=document_key(newer), release=release("2.0.0").key))
+    world.want(second)
     assert world.run() is None, "all that it has is stopped"
-    change_stop(world.store, replaced(first, document=document_key(newer)), "orders", is_stopped=False)
-    runs = world.run()
-    assert runs is not None
-    assert runs.generation == 1
+    change_stop(world.store, second, "orders", is_stopped=False)
+    assert landing(world) == (1, ())
 
 
 def test_a_first_generation_that_fails_leaves_nothing_running_and_halts(world: World) -> None:
@@ -267,9 +257,7 @@ def test_a_deployment_does_not_start_what_an_operator_has_stopped(world: World, 
     assert change_stop(world.store, first, "users", is_stopped=True)
     assert not change_stop(world.store, first, "users", is_stopped=True), "once is enough"
     world.want(replaced(first, release=release("2.0.0").key))
-    runs = world.run()
-    assert runs is not None
-    assert (runs.generation, runs.stopped) == (2, ("users",))
+    assert landing(world) == (2, ("users",))
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -296,11 +284,10 @@ def test_two_operators_at_once_do_not_undo_each_other(world: World) -> None:
 
 
 def test_going_back_finds_the_documents_that_deployment_has_deleted(world: World, first: Desired) -> None:
-    newer = canonical(document(PIPELINES[:1]))
-    world.store.put(document_key(newer), newer)
+    newer = world.documented(PIPELINES[0])
     del world.store.objects[first.document]
     world.readiness[2] = Readiness.NOTHING_YET
-    second = world.want(replaced(first, document=document_key(newer)))
+    second = world.want(replaced(first, document=newer))
     assert world.run() == first
     held = world.store.read(first.document)
     assert held is not None
@@ -346,10 +333,7 @@ def test_runs_of_other_jobs_are_left_alone(world: World) -> None:
 
 
 def test_a_job_that_returns_does_not_land_what_another_group_lands_by_now(world: World, first: Desired) -> None:
-    documents = [canonical(document([pipeline])) for pipeline in PIPELINES]
-    keys = [document_key(each) for each in documents]
-    for key, written in zip(keys, documents, strict=True):
-        world.store.put(key, written)
+    keys = [world.documented(pipeline) for pipeline in PIPELINES]
     other = desired(job="orders-b", document=keys[1])
     world.store.put(desired_key(other.job), desired_document(other))
     world.readiness[2] = Readiness.NOTHING_YET

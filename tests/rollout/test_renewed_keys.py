@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import canonical
-from frazil.declaration.documents.document import document
 from frazil.errors import RolloutFailed
-from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.readiness import Readiness
 from frazil.rollout.renewed_keys import wait_for_keys
@@ -142,11 +139,9 @@ def test_a_stopped_pipeline_needs_no_proof_and_a_stopped_job_no_run() -> None:
 def test_after_a_rollback_the_runs_of_the_proven_generation_show_the_keys(mode: Mode) -> None:
     """The rejected generation has other pipelines and another mode, and no run of it will ever show anything."""
     world, first = settled(mode)
-    alone = canonical(document([PIPELINES[0]]))
-    world.store.put(document_key(alone), alone)
     world.readiness[2] = Readiness.NOTHING_YET
     other = Mode.DRAIN if mode is Mode.FOLLOW else Mode.FOLLOW
-    world.want(replaced(first, mode=other, document=document_key(alone)))
+    world.want(replaced(first, mode=other, document=world.documented(PIPELINES[0])))
     world.settle()
     world.reconciler().one_pass(JOB, holder="b", execution="scheduled")
     proving(world, first, orders=Reached.COMMITTED)

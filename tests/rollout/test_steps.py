@@ -156,14 +156,6 @@ def test_a_drain_that_ended_well_is_proof_unless_records_are_known_to_be_left(re
     assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], Readiness.NOTHING_YET) == [Start]
 
 
-@pytest.mark.parametrize("readiness", [readiness for readiness in Readiness if readiness is not Readiness.NOTHING_YET])
-@pytest.mark.parametrize("mode", Mode)
-def test_a_run_that_runs_is_given_up_for_nothing_but_records_it_does_not_land(mode: Mode, readiness: Readiness) -> None:
-    wanted = desired(2, mode=mode)
-    for minutes in (1, 31, 100_000):
-        assert GiveUp not in decided(wanted, PROVEN, [run(wanted, minutes=minutes)], readiness)
-
-
 @pytest.mark.parametrize(("readiness", "step"), [(Readiness.UNKNOWN, Start), (Readiness.NOTHING_YET, GiveUp)])
 def test_runs_that_lasted_for_days_are_no_failed_tries_unless_they_left_records(
     readiness: Readiness, step: type[Step]

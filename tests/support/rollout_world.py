@@ -152,6 +152,12 @@ class World:
         self.store.put(desired_key(JOB), desired_document(wanted))
         return wanted
 
+    def documented(self, *pipelines: Pipeline) -> str:
+        """Store the document of these pipelines; return its key."""
+        written = canonical(document(pipelines))
+        self.store.put(document_key(written), written)
+        return document_key(written)
+
     def reconciler(self, calls: Calls | None = None) -> Reconciler:
         counted = calls or Calls()
         return Reconciler(
