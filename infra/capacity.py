@@ -26,11 +26,7 @@ class Capacity:
         wanted = {
             "vCPU": (sum(job.most_cores for job in jobs), self.cores),
             "GB of memory": (sum(job.most_memory_gb for job in jobs), self.memory_gb),
-            "GB of disk": (sum(_disk_gb(job) for job in jobs), self.disk_gb),
+            "GB of disk": (sum(job.driver.disk_gb + job.most * job.executor.disk_gb for job in jobs), self.disk_gb),
         }
         short = [f"{need} {unit} needed, {given} available" for unit, (need, given) in wanted.items() if need > given]
         return "; ".join(short)
-
-
-def _disk_gb(job: Workers) -> int:
-    return job.driver.disk_gb + job.most * job.executor.disk_gb

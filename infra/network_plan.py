@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from frazil.declaration.checks.constraints import Rule, matching
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem, Refusal
-from frazil.declaration.checks.validation import validate
 
 LIMITS = "https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_NetworkConfiguration.html"
 MOST_SUBNETS, MOST_GROUPS = 16, 5
@@ -19,9 +19,13 @@ _ID = "-(?:[0-9a-f]{8}|[0-9a-f]{17})"
 _SUBNET = matching(f"subnet{_ID}", "the id of a subnet", "Write subnet-…")
 _GROUP = matching(f"sg{_ID}", "the id of a security group", "Write sg-…")
 _VPC = matching(f"vpc{_ID}", "the id of a VPC", "Write vpc-…")
+NETWORK_NAME = matching(
+    "|[a-z][a-z0-9-]{0,19}", "a network's name", "Use a lower-case letter, then up to 19 of a-z, 0-9, -"
+)
+_Name = Annotated[str, "Its name within the environment; the first one has none.", NETWORK_NAME]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class GivenNetwork:
     """An existing network: its private subnets, and either its security groups or its VPC.
 
@@ -33,12 +37,7 @@ class GivenNetwork:
     vpc_id: Annotated[str | None, "The VPC of the subnets, if the jobs' security group does not exist yet.", _VPC] = (
         None
     )
-    name: Annotated[str, "Its name within the environment; the first one has none.", NETWORK_NAME] = field(
-        default="", repr=False
-    )
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
+    name: _Name = field(default="", repr=False)
 
     def _contradictions(self) -> Iterator[Problem]:
         if not 1 <= len(set(self.subnet_ids)) == len(self.subnet_ids) <= MOST_SUBNETS:
@@ -54,11 +53,6 @@ class GivenNetwork:
             yield Problem("security_group_ids", what, "Write security_group_ids or vpc_id")
 
 
-NETWORK_NAME = matching(
-    "|[a-z][a-z0-9-]{0,19}", "a network's name", "Use a lower-case letter, then up to 19 of a-z, 0-9, -"
-)
-
-
 def _cidr(text: str) -> Refusal | None:
     do = "Write private addresses like 10.20.0.0/20; the prefix 16 to 24"
     try:
@@ -68,7 +62,7 @@ def _cidr(text: str) -> Refusal | None:
     return None if network.is_private and 16 <= network.prefixlen <= 24 else Refusal(f"{text} does not fit", do)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class NetworkPlan:
     """The addresses of a network. Jobs reach Confluent by NAT."""
 
@@ -80,13 +74,8 @@ class NetworkPlan:
     flow_logs: Annotated[bool, "Whether accepted and refused connections are logged."] = field(
         default=False, repr=False
     )
-    name: Annotated[str, "Its name within the environment; the first one has none.", NETWORK_NAME] = field(
-        default="", repr=False
-    )
+    name: _Name = field(default="", repr=False)
     """Like `flow_logs`, no part of that text."""
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         if len(set(self.zones)) != 2 or len(self.zones) != 2:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -89,20 +88,12 @@ class Kafka:
     `timeout_seconds` bounds each request, waits for leaders included. When a login is refused, the secrets are read
     again and the request is made once more. All methods raise `KafkaUnavailable`: `KafkaRefused` of it when the broker
     does not accept our login, `TopicMissing` when there is no such topic, itself for everything else; and
-    `SecretUnavailable`. `clock` (monotonic, seconds) and `sleep` are for tests.
+    `SecretUnavailable`.
     """
 
-    def __init__(
-        self,
-        settings: environment.Kafka,
-        secrets: Secrets,
-        *,
-        timeout_seconds: float = 10.0,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._settings, self._secrets, self._clock = settings, secrets, clock
-        self._connection = Connection(settings, secrets, timeout_seconds=timeout_seconds, clock=clock, sleep=sleep)
+    def __init__(self, settings: environment.Kafka, secrets: Secrets, *, timeout_seconds: float = 10.0) -> None:
+        self._settings, self._secrets = settings, secrets
+        self._connection = Connection(settings, secrets, timeout_seconds=timeout_seconds)
         self._partitions: dict[str, int] = {}
 
     def __repr__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
@@ -197,8 +198,8 @@ class Connection:
         secrets: Secrets,
         *,
         timeout_seconds: float,
-        clock: Callable[[], float],
-        sleep: Callable[[float], None],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings, self._secrets = settings, secrets
         self._timeout_seconds, self._clock, self._sleep = timeout_seconds, clock, sleep

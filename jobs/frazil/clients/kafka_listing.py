@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -83,11 +84,11 @@ class KafkaListing(Kafka):
         About `count` of them, in equal shares; one more of each partition if there are more partitions than that.
         """
         oldest, newest = sampled_spans(topic.held, count)
-        deadline = self._clock() + seconds
+        deadline = time.monotonic() + seconds
         found: list[Record] = []
         for ranges in (oldest, newest):  # a consumer each: it keeps the pause of a partition that it has read
             ends = {(topic.name, number): span for number, span in ranges.items()}
-            left = max(0.0, deadline - self._clock())
+            left = max(0.0, deadline - time.monotonic())
             found += self._tails("a sample of the records", _SAMPLE_BYTES, ends, left).get(topic.name, [])
         return found
 

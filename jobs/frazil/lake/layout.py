@@ -11,6 +11,7 @@ from typing import Any
 from frazil.declaration import Pipeline
 from frazil.declaration.checks.allowed_options import undeclarable
 from frazil.declaration.checks.column_notation import columns
+from frazil.declaration.checks.column_rules import is_reserved
 from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.formats import Bytes
 from frazil.declaration.options import MetadataColumns
@@ -23,7 +24,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.next_offsets import canonical
 from frazil.schemas.connect.connect_types import as_text, row_meaning
 from frazil.schemas.declared_columns import UNKNOWN, declared_type
-from frazil.schemas.evolution.column_names import folded, is_reserved
+from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, row_type
 from frazil.schemas.json_columns import with_texts

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
+from frazil.declaration.checks.column_rules import is_reserved
 from frazil.declaration.checks.problems import Problem
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.table import Table
 from frazil.errors import InvalidInput
-from frazil.schemas.evolution.column_names import is_reserved
 from frazil.schemas.json_columns import variant_columns
 from frazil.schemas.metadata import OF_CHANGELOGS, OF_STATES, metadata_fields
 from frazil.schemas.types import Decimal, Kind, Primitive, Struct, Type

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.schemas.evolution.column_names import LENGTH_LIMIT, claimed, folded, is_reserved, suffixed
+from frazil.declaration.checks.column_rules import is_reserved
+from frazil.schemas.evolution.column_names import LENGTH_LIMIT, claimed, folded, suffixed
 
 
 @pytest.mark.parametrize(

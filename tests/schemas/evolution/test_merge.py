@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from frazil.schemas.evolution.column_names import is_reserved
+from frazil.declaration.checks.column_rules import is_reserved
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 from tests.schemas.row_types import DOUBLE, FLOAT, INT, LONG, STRING, VERSIONS, struct

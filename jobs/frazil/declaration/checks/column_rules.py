@@ -20,22 +20,12 @@ from frazil.declaration.partitioning import PartitionField, SortField, Transform
 if TYPE_CHECKING:
     from frazil.declaration.formats import FormatOptions
 
-# Columns that Iceberg reads for itself (org.apache.iceberg.MetadataColumns), and the mark of a decoded Avro record.
-_ICEBERG = frozenset(
-    [
-        "_file",
-        "_pos",
-        "_deleted",
-        "_spec_id",
-        "_partition",
-        "_commit_snapshot_id",
-        "_change_type",
-        "_change_ordinal",
-        "_row_id",
-        "_last_updated_sequence_number",
-    ]
+_RESERVED = frozenset(
+    {STRUCT_COLUMN, INGESTED_AT, "_decoded"}  # the last is the mark of a decoded Avro record
+    # Iceberg's metadata columns (https://iceberg.apache.org/spec/#reserved-field-ids)
+    | {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
+    | {"_change_type", "_change_ordinal", "_commit_snapshot_id"}
 )
-_DECODED = "_decoded"
 _COLUMN = re.compile(r"[a-z_][a-z0-9_]{0,127}")
 KEY_COLUMN_PATTERN = f"^{_COLUMN.pattern}$"
 STATE_COLUMNS = frozenset({"_order", "_deleted_at"})
@@ -57,10 +47,8 @@ _KEY_SOURCES = frozenset({KEY_SOURCE, f"{STRUCT_COLUMN}.key"})
 
 
 def is_reserved(column: str) -> bool:
-    """Return if no top-level column from a record's value may have this name."""
-    return (
-        column in {STRUCT_COLUMN, INGESTED_AT, _DECODED} or column in _ICEBERG or column.startswith(f"{STRUCT_COLUMN}_")
-    )
+    """Return whether a top-level column of this name belongs to Frazil or Iceberg, whatever a record's value has."""
+    return column in _RESERVED or column.startswith((f"{STRUCT_COLUMN}_", "_frazil_"))
 
 
 def key_column_refusal(name: str) -> Refusal | None:

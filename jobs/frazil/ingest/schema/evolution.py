@@ -10,6 +10,7 @@ from typing import Any
 from frazil.clients.kafka import Span
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
+from frazil.declaration.checks.column_rules import is_reserved
 from frazil.declaration.formats import Bytes
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.write_modes import tombstones
@@ -38,7 +39,6 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import has_records
 from frazil.lake.stage import PartitionLimits
-from frazil.schemas.evolution.column_names import is_reserved
 from frazil.schemas.evolution.merge import incompatible, merge, same_field
 from frazil.schemas.evolution.schema_changes import Change, renames
 from frazil.schemas.evolution.table_mapping import Landing, landing, named_as, names_since

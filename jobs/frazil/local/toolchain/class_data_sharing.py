@@ -37,12 +37,8 @@ def archive() -> Path:
     Raises `JavaUnsuitable`, and `JarsUnavailable` or `JarMismatch`.
     """
     practice = Path(__file__).parents[2] / "cli" / "demo" / "practice.py"
-    source = f"{version_text(java())}{practice.read_text()}{_jars()}"
+    source = f"{version_text(java())}{practice.read_text()}{class_path.driver_jars(aws=False)}"
     return Path(sys.prefix, "share", "frazil", f"spark-{hashlib.sha256(source.encode()).hexdigest()[:16]}.jsa")
-
-
-def _jars() -> list[Path]:
-    return class_path.driver_jars(aws=False)
 
 
 def java_options() -> str:

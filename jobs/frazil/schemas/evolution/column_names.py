@@ -10,15 +10,9 @@ import re
 import unicodedata
 from collections.abc import Set
 
-LENGTH_LIMIT = 128
+from frazil.declaration.checks.column_rules import is_reserved
 
-RESERVED = frozenset(
-    {"_kafka", "_ingested_at", "_decoded"}
-    # Iceberg's metadata columns (https://iceberg.apache.org/spec/#reserved-field-ids)
-    | {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
-    | {"_change_type", "_change_ordinal", "_commit_snapshot_id"}
-)
-"""Names at the top of a row that are not a source's to take; what starts with `_kafka_` or `_frazil_` is reserved, too."""
+LENGTH_LIMIT = 128
 
 _NOT_ALLOWED = re.compile(r"[^a-z0-9_]")
 
@@ -49,11 +43,6 @@ def claimed(source: str, taken: Set[str], *, top: bool) -> str:
     if plain not in taken and len(plain) <= LENGTH_LIMIT and not (top and is_reserved(plain)):
         return plain
     return next(name for digits in range(6, 65) if (name := suffixed(source, digits)) not in taken)
-
-
-def is_reserved(name: str) -> bool:
-    """Return whether a top-level column of this name belongs to Frazil or Iceberg."""
-    return name in RESERVED or name.startswith(("_kafka_", "_frazil_"))
 
 
 _NO_NAMES = frozenset({"pattern", "patternProperties", "const", "enum", "default", "examples"})

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
-from frazil.schemas.evolution.column_names import folded, is_reserved, suffixed
+from frazil.declaration.checks.column_rules import is_reserved
+from frazil.schemas.evolution.column_names import folded, suffixed
 from frazil.schemas.evolution.field_ids import is_other, is_union, with_ids
 from frazil.schemas.evolution.merge import brief, incompatible, type_names
 from frazil.schemas.types import (

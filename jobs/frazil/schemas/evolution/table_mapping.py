@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from frazil.declaration.checks.column_rules import is_reserved
 from frazil.errors import IncompatibleSchema
-from frazil.schemas.evolution.column_names import claimed, folded, is_reserved, suffixed
+from frazil.schemas.evolution.column_names import claimed, folded, suffixed
 from frazil.schemas.evolution.field_ids import as_union, is_member, is_union, with_ids
 from frazil.schemas.evolution.merge import Merged, adopted, merge, same_field, with_version
 from frazil.schemas.evolution.schema_changes import Change, applied, changes, columns_of
