@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from frazil.declaration.checks.constraints import between
-from frazil.declaration.checks.validation import validate
+from frazil.declaration.checks.declared import declared
 from frazil.rollout.desired import Workers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Capacity:
     """The bounds of one application, all runs together."""
 
     cores: Annotated[int, "vCPUs.", between(1, 100_000)]
     memory_gb: Annotated[int, "Memory.", between(1, 1_000_000)]
     disk_gb: Annotated[int, "Disk.", between(20, 10_000_000)]
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     def shortage(self, *jobs: Workers) -> str:
         """Return why the jobs, each running once, do not fit; empty if they do."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Annotated
 
 from frazil.declaration.checks.constraints import NOT_EMPTY, between, matching
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.checks.validation import FrozenMap, validate
+from frazil.declaration.checks.validation import FrozenMap
 
 _HOUR_MS = 3_600_000
 
@@ -29,18 +30,15 @@ class SchemaFormat(StrEnum):
     PROTOBUF = "PROTOBUF"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class ValueSchema:
     """The first version of a topic's value schema; later ones may come from producers."""
 
     format: Annotated[SchemaFormat, "What it is written in."]
     file: Annotated[str, "The file of its text, next to the module that declares it.", NOT_EMPTY]
 
-    def __post_init__(self) -> None:
-        validate(self)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class ManagedTopic:
     """A topic that Frazil creates. Topics of others are not declared here: Frazil only reads them."""
 
@@ -54,9 +52,6 @@ class ManagedTopic:
     cleanup: Annotated[Cleanup, "How old records are removed."] = Cleanup.DELETE
     schema: Annotated[ValueSchema | None, "Its value's schema, if registered here."] = None
     config: Annotated[Mapping[str, str], "Further settings, by Kafka's names."] = FrozenMap()
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         for name in ("retention.ms", "cleanup.policy"):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from frazil.declaration.checks.constraints import Rule, below, between, matching
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem, Refusal
-from frazil.declaration.checks.validation import FrozenMap, validate
+from frazil.declaration.checks.validation import FrozenMap
 from frazil.declaration.environment import PUBLIC_KEY
 from policies.table_resources import Scope
 
@@ -26,21 +26,18 @@ _SECRET = matching(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Workgroup:
     """A workgroup of Athena that deployment creates, `frazil-<environment>`. It enforces place and encryption of results."""
 
     most_scanned_gb: Annotated[int | None, "The most that one query may read, in GiB.", between(1, 10**6)] = None
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 def _workgroup_refusal(value: str | Workgroup) -> Refusal | None:
     return _WORKGROUP_NAME.refusal(value) if isinstance(value, str) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class GitHub:
     """The repository whose workflows review and deploy, as the GitHub environments review-<env> and deploy-<env>."""
 
@@ -53,11 +50,8 @@ class GitHub:
     ] = ()
     has_provider: Annotated[bool, "Whether the account has GitHub as an identity provider already."] = False
 
-    def __post_init__(self) -> None:
-        validate(self)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Access:
     """The principals that may read, operate and deploy, the scope of policies, and the keys of releases."""
 
@@ -91,9 +85,6 @@ class Access:
     ] = ()
     scope: Annotated[Scope, "What the policies of jobs name: namespaces, or each table."] = Scope.NAMESPACE
     lake_formation: Annotated[bool, "Whether Lake Formation controls the databases: roles then get its grants."] = False
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         if self.athena_workgroup is not None and not self.readers:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 from frazil.declaration.checks.constraints import Rule, between, matching
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.checks.validation import validate
 
 
 class ClusterKind(StrEnum):
@@ -30,7 +29,7 @@ def _prefix(of: str) -> Rule:
     return matching("[A-Za-z0-9._-]*[._-]", f"a prefix of {of}", "Use a-z, A-Z, 0-9, . _ -; end with . _ or -")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Confluent:
     """The Kafka cluster: an existing one, given by its ids, or a new one.
 
@@ -63,9 +62,6 @@ class Confluent:
     most_partitions: Annotated[int | None, "The cluster's limit. Default: that of the kind.", between(1, 10**6)] = None
     most_acls: Annotated[int | None, "The cluster's limit. Default: that of the kind.", between(1, 10**6)] = None
     most_role_bindings: Annotated[int, "What the organization may have for this environment.", between(1, 10**6)] = 1000
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     @property
     def is_managed(self) -> bool:

@@ -6,12 +6,12 @@ Accounts and Confluent ids are examples. Replace them before the first deploymen
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from frazil.declaration.checks.constraints import between, matching
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.checks.validation import validate
 from frazil.release.emr_labels import LABELS, NEWEST
 from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Mode
@@ -38,7 +38,7 @@ APPLICATION_NAME = matching(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Application:
     """An application of an environment. EMR Serverless changes none that is started, so jobs move to another one instead."""
 
@@ -49,11 +49,8 @@ class Application:
     idle_minutes: Annotated[int, "Minutes without a run after which it stops.", between(1, 10_080)] = IDLE_MINUTES
     network: Annotated[NetworkPlan | GivenNetwork | None, "Its network, if not that of the deployment."] = None
 
-    def __post_init__(self) -> None:
-        validate(self)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Emr:
     """The application on which jobs run, and those before it."""
 
@@ -63,9 +60,6 @@ class Emr:
     former: Annotated[
         tuple[Application, ...], "Applications that stay, as they were, until no run is left on them."
     ] = ()
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     def problems(self, network: NetworkPlan | GivenNetwork) -> Iterator[Problem]:
         """Find former applications and networks with the name of another one. `network` is that of the jobs."""
@@ -87,7 +81,7 @@ NO_RELEASE = "none"
 _MOST_NAME = 12  # so that bucket names, which hold account and region too, stay within S3's 63 characters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Deployment:
     """One environment: dev, staging, prod, or `local`, which runs on stand-ins on this machine."""
 
@@ -109,9 +103,6 @@ class Deployment:
     existing: Annotated[Existing, "The rules and objects of the account that deployment follows and uses."] = _EXISTING
     is_disposable: Annotated[bool, "The first of the two keys that allow the deletion of data."] = False
     is_local: Annotated[bool, "Whether AWS and Confluent are stand-ins on this machine."] = False
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         if not is_supported(self.region):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Annotated
 
 from frazil.declaration.checks.constraints import below, matching
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.checks.validation import FrozenMap, validate
+from frazil.declaration.checks.validation import FrozenMap
 from infra.names import Names
 
 FIXED_TAGS = ("frazil:environment", "frazil:stack")
@@ -51,7 +52,7 @@ _BUCKET = matching(
 _DATABASE = matching("[a-z0-9_]{1,255}", "a database's name", "Use a-z, 0-9 and _")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Buckets:
     """Existing buckets, by what they hold. Frazil creates those that are not given."""
 
@@ -59,9 +60,6 @@ class Buckets:
     tableflow: Annotated[str | None, "The files of Tableflow's tables: empty before the first one.", _BUCKET] = None
     artifacts: Annotated[str | None, "Releases, documents, desired state.", _BUCKET] = None
     logs: Annotated[str | None, "Logs of runs, and Athena's results.", _BUCKET] = None
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     @property
     def given(self) -> dict[str, str]:
@@ -73,7 +71,7 @@ class Buckets:
 _NO_BUCKETS = Buckets()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Existing:
     """The account's rules for new resources, and its objects that deployment uses, and neither creates nor changes."""
 
@@ -89,10 +87,7 @@ class Existing:
         "Namespaces whose Glue databases exist. Policies name each table in them.",
     ] = ()
 
-    def __post_init__(self) -> None:
-        validate(self, self._tag_problems)
-
-    def _tag_problems(self) -> Iterator[Problem]:
+    def _contradictions(self) -> Iterator[Problem]:
         if len(self.tags) + len(FIXED_TAGS) > MOST_TAGS:
             what = (
                 f"{len(self.tags)} tags and the {len(FIXED_TAGS)} of Frazil exceed the {MOST_TAGS} of an object in S3"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 from frazil.declaration.checks.constraints import between, matching
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.checks.validation import FrozenMap, validate
+from frazil.declaration.checks.validation import FrozenMap
 from frazil.rollout.desired import Mode, Worker, Workers
 from infra.capacity import Capacity
 
@@ -26,7 +26,7 @@ class AlarmsOf(StrEnum):
     PIPELINE = "pipeline"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Monitoring:
     """The alarms, who gets them, and how long logs are kept."""
 
@@ -37,11 +37,8 @@ class Monitoring:
     ] = ()
     log_days: Annotated[int, "Days until logs are deleted.", between(1, 3653)] = 30
 
-    def __post_init__(self) -> None:
-        validate(self)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Jobs:
     """The workers and the schedules of the two jobs of a group."""
 
@@ -52,11 +49,13 @@ class Jobs:
     maintain_hours: Annotated[int, "Hours between two starts of maintenance.", between(1, 168)] = 6
     freshness_minutes: Annotated[int, "How late rows may be before an alarm.", between(5, 10_080)] = 60
 
-    def __post_init__(self) -> None:
-        validate(self, lambda: _unfresh(self))
+    def _contradictions(self) -> Iterator[Problem]:
+        if self.mode is Mode.DRAIN and self.freshness_minutes < 2 * self.ingest_minutes:
+            what = f"with a drain every {self.ingest_minutes} minutes, rows are sometimes older"
+            yield Problem("freshness_minutes", what, "Write at least twice `ingest_minutes`")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Runs(Jobs):
     """The settings of jobs of pipelines without a group and of groups without settings, and the bounds of all together."""
 
@@ -71,9 +70,6 @@ class Runs(Jobs):
         between(1, 10**9),
     ] = 1
 
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
-
     def of(self, group: str | None) -> Jobs:
         """Return how the jobs of a group run; `None` is that of the pipelines without one."""
         return self if group is None else self.groups.get(group, self)
@@ -81,13 +77,7 @@ class Runs(Jobs):
     def _contradictions(self) -> Iterator[Problem]:
         if short := self.capacity.shortage(self.ingest, self.maintain):
             yield Problem("capacity", f"the jobs do not fit: {short}", "Raise it, or lower `most` of the workers")
-        yield from _unfresh(self)
-
-
-def _unfresh(jobs: Jobs) -> Iterator[Problem]:
-    if jobs.mode is Mode.DRAIN and jobs.freshness_minutes < 2 * jobs.ingest_minutes:
-        what = f"with a drain every {jobs.ingest_minutes} minutes, rows are sometimes older"
-        yield Problem("freshness_minutes", what, "Write at least twice `ingest_minutes`")
+        yield from Jobs._contradictions(self)
 
 
 _SMALL = Worker(cores=1, memory_gb=4)

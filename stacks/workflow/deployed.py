@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from frazil.declaration.checks.constraints import NOT_EMPTY, matching
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
-from frazil.declaration.checks.validation import validate
 from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import to_json
 from frazil.errors import InvalidInput
@@ -48,7 +48,7 @@ class Held:
         return self.stack, f"{self.type}.{self.address}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Retired:
     """An object that deployment no longer manages: `Retired("confluent_kafka_topic", "orders", reason="…")`.
 
@@ -60,9 +60,6 @@ class Retired:
         kw_only=False
     )
     reason: Annotated[str, "Why its data are no longer needed here.", matching(r"(?s).*\S.*", "a reason", "Write it")]
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

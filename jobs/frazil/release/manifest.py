@@ -14,8 +14,8 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from frazil.declaration.checks.constraints import at_least, matching
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.checks.validation import validate
 from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import canonical, digest, to_json
 from frazil.release.emr_labels import LABELS
@@ -54,7 +54,7 @@ class Architecture(StrEnum):
     ARM64 = "ARM64"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class File:
     """One file of a release."""
 
@@ -63,16 +63,13 @@ class File:
     sha256: Annotated[str, "The SHA-256 of its bytes.", SHA256]
     size_bytes: Annotated[int, "Its size.", at_least(0)]
 
-    def __post_init__(self) -> None:
-        validate(self)
-
     @property
     def key(self) -> str:
         """The file's key in the artifact bucket."""
         return f"artifacts/{self.sha256}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Runtime:
     """The runtime that a release was built for. A job that finds another one does not start."""
 
@@ -81,11 +78,8 @@ class Runtime:
     iceberg: Annotated[str, "Iceberg's version, that of the release's own jar.", _VERSION]
     classes: Annotated[tuple[Annotated[str, _CLASS], ...], "Classes used that are not part of public interfaces."]
 
-    def __post_init__(self) -> None:
-        validate(self)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Release:
     """The content of the manifest."""
 
@@ -97,9 +91,6 @@ class Release:
     architecture: Annotated[Architecture, "The processors that its native packages are for."]
     runtime: Annotated[Runtime, "The runtime that a run requires."]
     files: Annotated[tuple[File, ...], "Every file but this manifest, sorted by name."]
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         if (self.git_commit is None) == (self.wheel_sha256 is None):

@@ -6,13 +6,13 @@ Each job has one object, `desired/<job>.json`. A generation is one version of it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
 from frazil.declaration.checks.constraints import between, matching, one_of
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.checks.validation import validate
 from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import canonical, digest, to_json
 from frazil.release.emr_labels import LABELS
@@ -33,16 +33,13 @@ _OVERHEAD_PERCENT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Worker:
     """The size of one worker: a driver or an executor."""
 
     cores: Annotated[int, "vCPUs.", one_of(*MEMORY_GB)] = 4
     memory_gb: Annotated[int, "The worker's memory, heap and overhead, in GB.", between(2, 120)] = 16
     disk_gb: Annotated[int, "Disk, in GB.", between(20, 200)] = 20
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         sold = MEMORY_GB.get(self.cores, range(0))
@@ -62,7 +59,7 @@ class Worker:
         return self.memory_gb * 1024 - self.overhead_mb
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Workers:
     """A driver, and executors whose number follows the work."""
 
@@ -70,9 +67,6 @@ class Workers:
     executor: Annotated[Worker, "Each executor."] = Worker()  # frozen
     least: Annotated[int, "The fewest executors.", between(1, 1000)] = 1
     most: Annotated[int, "The most executors.", between(1, 1000)] = 4
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         if self.least > self.most:
@@ -113,7 +107,7 @@ class Mode(StrEnum):
     DRAIN = "drain"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Desired:
     """One generation of an ingest job: which release lands the pipelines of which documents, and how."""
 
@@ -140,9 +134,6 @@ class Desired:
         int, "How long a new run with nothing to read must run before it counts as proven.", between(10, 3600)
     ] = 300
     timeout_minutes: Annotated[int, "How long a drain may take at most.", between(5, 10_080)] = 720
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         for index, argument in enumerate(self.arguments):

@@ -12,7 +12,8 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from frazil.declaration.checks.constraints import at_least, matching
-from frazil.declaration.checks.validation import FrozenMap, validate
+from frazil.declaration.checks.declared import declared
+from frazil.declaration.checks.validation import FrozenMap
 from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import canonical, to_json
 
@@ -33,18 +34,15 @@ class Reached(StrEnum):
     NOTHING = "nothing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Driver:
     """Facts that a driver found at its start, for `frazil deploy smoke`."""
 
     runtime: Annotated[Mapping[str, str], "The versions that it runs on, by name."] = FrozenMap()
     missing: Annotated[Mapping[str, str], "What each bucket answers for an object that does not exist."] = FrozenMap()
 
-    def __post_init__(self) -> None:
-        validate(self)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class RunProof:
     """The proof of one run."""
 
@@ -60,9 +58,6 @@ class RunProof:
         Mapping[str, Annotated[int, at_least(0)]], "When each pipeline has last reported, in milliseconds since 1970."
     ] = FrozenMap()
     driver: Annotated[Driver | None, "What the driver found at its start."] = None
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     def document(self) -> bytes:
         """Return the proof as canonical JSON."""

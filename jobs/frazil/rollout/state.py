@@ -7,12 +7,12 @@ read the newest version, so its next write fails, and it stops before it acts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 from frazil.clients.object_store import ObjectStore
 from frazil.declaration.checks.constraints import at_least
-from frazil.declaration.checks.validation import validate
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import canonical, to_json
 from frazil.errors import InvalidInput, LockHeld
@@ -49,7 +49,7 @@ REMEMBERED = 20
 """The most given-up generations and applications that are stored; the oldest are dropped."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class RolloutState:
     """The stored state of a job's rollout."""
 
@@ -59,9 +59,6 @@ class RolloutState:
     proven: Annotated[Desired | None, "The newest generation that has proven itself."] = None
     given_up: Annotated[tuple[Annotated[str, SHA256], ...], "Digests of generations that did not."] = ()
     applications: Annotated[tuple[str, ...], "Applications on which runs of the job may be."] = ()
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     def document(self) -> bytes:
         """Return the state as canonical JSON."""

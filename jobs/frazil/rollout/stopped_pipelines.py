@@ -5,13 +5,13 @@ They are stored next to the desired state, so that a deployment does not start t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated
 
 from frazil.clients.object_store import ObjectStore
 from frazil.declaration import parse
-from frazil.declaration.checks.validation import validate
+from frazil.declaration.checks.declared import declared
 from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import canonical, to_json
 from frazil.errors import InvalidInput, ObjectDiffers
@@ -19,15 +19,12 @@ from frazil.rollout.desired import Desired
 from frazil.rollout.state import kept_key, stored_state
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared
 class Stops:
     """The stopped pipelines of a job."""
 
     pipelines: Annotated[tuple[str, ...], "Names, sorted."] = ()
     number: Annotated[int, "How often the object was written: no two writes are equal."] = 0
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 def stops_key(job: str) -> str:
