@@ -1,4 +1,4 @@
-"""The tree of errors: who catches an outage, what each error holds, and that its page lists it."""
+"""Errors that an operator decides: what each holds, the commands that it names, and the page that lists them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ from frazil.errors import (
     DeadLetterTableMismatch,
     DecisionRequired,
     DeletesLost,
-    Fault,
     ForeignTable,
     FrazilError,
-    JvmEnded,
     KeysMissing,
     KeysMoved,
     LedgerLost,
@@ -100,20 +98,6 @@ NOT_BY_ACCEPT = {"counts-recount", "rows-deleted"}
 """Events that `frazil verify` names, not an error."""
 
 
-def test_the_tree_lists_each_class_under_its_parent() -> None:
-    assert errors.__doc__ is not None
-    parents, stack = {}, ["FrazilError"]
-    for line in errors.__doc__.splitlines():
-        if found := re.match(r"([│ ]*)[├└]── (\w+) ", line):
-            depth = len(found[1]) // 4 + 1
-            del stack[depth:]
-            parents[found[2]] = stack[-1]
-            stack.append(found[2])
-    assert parents == {n: c.__bases__[0].__name__ for n, c in CLASSES.items() if c is not FrazilError} | (
-        {"InvalidDeclaration": "InvalidInput"}
-    )
-
-
 # ── Errors that an operator decides ─────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_decision_names_its_pipeline_its_place_and_its_commands(name: str) -> None:
@@ -169,12 +153,3 @@ def test_decisions_are_made_by_their_named_constructors_only(root: Path) -> None
         for node in ast.walk(ast.parse(module.read_text())):
             is_direct = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in DECISIONS
             assert not is_direct, f"{module}:{node.lineno}"  # type: ignore[attr-defined]
-
-
-# ── Errors that are raised in several places ────────────────────────────────────────────────────
-def test_a_defect_and_a_lost_jvm_have_one_text_each() -> None:
-    assert str(Fault.of(ValueError("x"), where="table s.t")) == (
-        "table s.t: ValueError: x. This is a defect of Frazil. Report it with this message"
-    )
-    assert str(Fault.of(ValueError("secret"), where="table s.t", text="***")).startswith("table s.t: ValueError: ***. ")
-    assert str(JvmEnded.of("pipeline p")).startswith("pipeline p: Spark's JVM ended. Run again; ")

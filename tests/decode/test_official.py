@@ -215,8 +215,3 @@ def test_thousands_of_records_are_read_alike(
     spark: SparkSession, seed: int, part: int, check: Callable[..., None]
 ) -> None:
     check(spark, Random(f"{seed} {part}"), 12, 300)
-
-
-def test_a_row_that_differs_is_seen() -> None:
-    wanted = {1: [{"a": 1}, REJECTED, UNCLEAR]}
-    assert len(compared({1: "s"}, {1: [b"x"] * 3}, {1: [{"a": 2}, {"a": 1}, REJECTED]}, wanted)) == 2

@@ -60,13 +60,6 @@ def test_the_offsets_of_a_decision_are_carried(stock: Stock) -> None:
     assert {name: stock.summary().get(name) for name in windows} == {name: str(ends) for name, ends in windows.items()}
 
 
-def test_a_tag_within_the_retention_stays(stock: Stock) -> None:
-    stock.land(3)
-    head = stock.history().head_id
-    assert carry(stock.maintenance(), stock.main).snapshots == 0
-    assert stock.history().head_id == head
-
-
 @pytest.mark.long
 def test_the_pipeline_goes_on_after_its_tag_was_carried(stock: Stock) -> None:
     idle(stock)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from pyspark.sql import Column
+from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.decode.decoder import Body
@@ -14,6 +14,15 @@ from frazil.decode.decoder import Body
 def at_once(body: Body, value: Column) -> Column:
     """Return all steps of the thorough body as one expression, each done once: its result is bound to a lambda's variable."""
     return _bound((value,), (body.thorough or body).steps)
+
+
+def rows_of(spark: SparkSession, body: Body, *values: bytes | str | None) -> list[Row | None]:
+    """Return the row of each value, in their order; None if it was rejected."""
+    given = [(n, value.encode() if isinstance(value, str) else value) for n, value in enumerate(values)]
+    read = spark.createDataFrame(given, "n int, body binary").select("n", at_once(body, F.col("body")).alias("row"))
+    rows = read.select("n", F.when(F.col("row")["_decoded"], F.col("row")).alias("row")).collect()
+    found = {each.n: each.row for each in rows}
+    return [found[n] for n in range(len(values))]
 
 
 def _bound(given: tuple[Column, ...], steps: tuple[Callable[..., Column], ...]) -> Column:

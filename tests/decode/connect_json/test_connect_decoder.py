@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from frazil.decode.connect_json.connect_decoder import connect_body
 from frazil.decode.writers.record_type import declared_json
 from frazil.schemas.connect.connect_types import NAMED, Held, Notation, held, meaning
 from frazil.schemas.types import Decimal as DecimalType
 from frazil.schemas.types import Field, Kind, Primitive, Struct
-from tests.support.bodies import at_once
+from tests.support.bodies import rows_of
 
 pytestmark = pytest.mark.spark
 LONG = Primitive(Kind.LONG)
@@ -26,11 +25,8 @@ def rows(spark: SparkSession, written: Struct, bodies: list[Any], *, in_payload:
     """What each body lands as; None if it is rejected."""
     target = Struct(tuple(Field(f.name, meaning(f.type)) for f in written.fields))
     decoder = connect_body(held(target, written), target, in_payload=in_payload)
-    records = spark.createDataFrame(
-        [(n, bytearray(json.dumps(b).encode())) for n, b in enumerate(bodies)], "n int, b binary"
-    )
-    found = {row["n"]: row["row"] for row in records.select("n", at_once(decoder, records.b).alias("row")).collect()}
-    return [found[n].asDict(recursive=True) if found[n] and found[n]["_decoded"] else None for n in range(len(bodies))]
+    found = rows_of(spark, decoder, *map(json.dumps, bodies))
+    return [row and row.asDict(recursive=True) for row in found]
 
 
 @pytest.mark.long
@@ -72,5 +68,6 @@ def test_a_column_that_is_not_declared_is_null_whatever_the_record_has(spark: Sp
     inner = Struct((Field("x", LONG), Field("y", LONG)))
     decoder = of.body(Struct((Field("a", LONG), Field("s", inner), Field("b", LONG))))
     body = b'{"a": 1, "b": "no number", "s": {"x": 2, "y": [3]}}'
-    (row,) = spark.range(1).select(at_once(decoder, F.lit(bytearray(body))).alias("r")).collect()
-    assert row["r"].asDict(recursive=True) == {"a": 1, "s": {"x": 2, "y": None}, "b": None, "_decoded": True}
+    (row,) = rows_of(spark, decoder, body)
+    assert row is not None
+    assert row.asDict(recursive=True) == {"a": 1, "s": {"x": 2, "y": None}, "b": None, "_decoded": True}

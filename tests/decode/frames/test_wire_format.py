@@ -90,10 +90,6 @@ def test_the_data_path_reads_each_case_as_the_rules_say(spark: SparkSession, pro
         assert one == wanted(parse(*record, protobuf=protobuf, key=key)), case["name"]
 
 
-def test_every_case_is_asked() -> None:
-    assert all(not (c.get("protobuf") and c.get("key")) for c in CASES)
-
-
 @pytest.mark.parametrize("protobuf", [False, True])
 def test_the_data_path_reads_random_bytes_as_the_rules_say(spark: SparkSession, protobuf: bool) -> None:
     random = Random(7)

@@ -20,7 +20,7 @@ from frazil.inference.sample import Sample
 from frazil.schemas.json import json_schema
 from frazil.schemas.json.written_times import is_written
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
-from tests.support.bodies import at_once
+from tests.support.bodies import at_once, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -37,12 +37,8 @@ def decode(
     spark: SparkSession, target: Struct, *bodies: bytes | str | None, single_value: bool = False
 ) -> list[Row | None]:
     """Each body's row without `_decoded`; None if it was rejected."""
-    raw = [(body.encode() if isinstance(body, str) else body,) for body in bodies]
-    rows = spark.createDataFrame(raw, "body binary").select(
-        at_once(json_body(target, single_value=single_value), F.col("body")).alias("r")
-    )
-    decoded = rows.select(F.when(F.col("r")["_decoded"], F.col("r")).alias("r")).collect()
-    return [None if row.r is None else Row(*row.r[:-1]) for row in decoded]
+    found = rows_of(spark, json_body(target, single_value=single_value), *bodies)
+    return [row and Row(*row[:-1]) for row in found]
 
 
 def decode_one(spark: SparkSession, of: Type | str, value: str) -> Any:

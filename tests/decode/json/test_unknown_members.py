@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from frazil.decode.writers.record_type import declared_json
 from frazil.schemas.declared_columns import UNKNOWN
-from tests.support.bodies import at_once
+from tests.support.bodies import rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -19,12 +18,7 @@ REJECTED = "rejected"
 
 def unknown(spark: SparkSession, columns: tuple[str, ...], *bodies: bytes | str | None) -> list[Any]:
     made = declared_json(columns, in_payload=False, keeps_unknown=True)
-    rows = [(n, b.encode() if isinstance(b, str) else b) for n, b in enumerate(bodies)]
-    read = spark.createDataFrame(rows, "n int, body binary").select(
-        "n", at_once(made.body(made.row), F.col("body")).alias("r")
-    )
-    found = {row.n: row.r for row in read.collect()}
-    return [found[n][UNKNOWN] if found[n] and found[n]["_decoded"] else REJECTED for n in range(len(bodies))]
+    return [REJECTED if row is None else row[UNKNOWN] for row in rows_of(spark, made.body(made.row), *bodies)]
 
 
 CASES: list[tuple[str | bytes | None, Any]] = [

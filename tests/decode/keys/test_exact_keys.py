@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 
 from frazil.decode.decoder import Body
@@ -20,7 +19,7 @@ from frazil.decode.spark_types import spark_struct
 from frazil.decode.writers.record_type import declared_json
 from frazil.schemas.protobuf import row_type
 from frazil.schemas.types import Field, Kind, Primitive, Struct
-from tests.support.bodies import at_once
+from tests.support.bodies import rows_of
 
 REJECTED = "rejected"
 STRING = Primitive(Kind.STRING)
@@ -28,11 +27,7 @@ STRING = Primitive(Kind.STRING)
 
 def rows(spark: SparkSession, decoder: Body, *bodies: bytes) -> list[Any]:
     """What the first column holds in each body, or `REJECTED`."""
-    records = spark.createDataFrame([(n, bytearray(b)) for n, b in enumerate(bodies)], "n int, body binary")
-    found = {
-        row["n"]: row["row"] for row in records.select("n", at_once(decoder, F.col("body")).alias("row")).collect()
-    }
-    return [found[n][0] if found[n] and found[n]["_decoded"] else REJECTED for n in range(len(bodies))]
+    return [REJECTED if row is None else row[0] for row in rows_of(spark, decoder, *bodies)]
 
 
 def of_json(spark: SparkSession, column: str, *values: str) -> list[Any]:

@@ -8,14 +8,11 @@ import json
 import struct
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from random import Random
 from typing import Any
 
 import fastavro
 import pytest
 from fastavro.schema import parse_schema
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -25,7 +22,6 @@ from frazil.schemas import avro
 from frazil.schemas.avro.reader_schema import DECODED
 from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct
-from tests.schemas.avro.schemas import SCHEMAS, body, read
 from tests.support.bodies import at_once
 
 pytestmark = [pytest.mark.spark]
@@ -469,26 +465,3 @@ def test_a_list_of_many_elements_lands(spark: SparkSession) -> None:
     target = target_of(schema)
     row = at_once(avro_body(avro.reader(avro.parse(json.dumps(schema)), target), target), F.col("body"))
     assert records.select(F.size(row["x"])).first() == (most,)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(1800)
-@settings(deadline=None, max_examples=50, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-@given(SCHEMAS, SCHEMAS, st.randoms(use_true_random=False))
-def test_records_of_any_schema_land_in_any_table_that_takes_them(
-    spark: SparkSession, first: Any, second: Any, random: Random
-) -> None:
-    plan = landing(
-        Struct(()), [(n, avro.row_type(avro.parse(json.dumps(tree)))) for n, tree in enumerate((first, second))]
-    )
-    for schema_id, tree in enumerate((first, second)):
-        if schema_id in plan.incompatible:
-            continue
-        found = body(tree, random)
-        (row,) = rows_of(spark, tree, plan.target, found)
-        assert row is not None
-        columns = {f.source: f.name for f in plan.target.fields}
-        for name, value in read(found, tree).items():
-            if isinstance(value, int | str | float | bool) and name in columns:
-                landed = row[columns[name]]
-                assert value in landed.values() if isinstance(landed, dict) else landed == value

@@ -373,18 +373,6 @@ def test_a_field_that_keeps_its_name_and_changes_its_type_is_refused() -> None:
     assert proto_land(table, proto_row("int64 id = 1; int32 order_number = 2;")) == {}
 
 
-def test_names_that_exchange_their_numbers_follow_the_numbers() -> None:
-    one, two = proto_row("string a = 1; string b = 2;"), proto_row("string b = 1; string a = 2;")
-    for known in ([one, two], [two]):
-        assert proto_land(Table([(0, one)]), *known)[len(known) - 1] == {1: "a", 2: "b"}
-
-
-def test_a_renamed_number_is_widened() -> None:
-    table = Table([(0, proto_row("int32 a = 1;"))])
-    assert proto_land(table, proto_row("int64 b = 1;")) == {0: {1: "a"}}
-    assert str(table.columns) == "struct<a: long>"
-
-
 INNER = {
     "a message": "Line x = 1;",
     "a list": "repeated Line x = 1;",
