@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -12,14 +12,12 @@ from frazil.declaration import InvalidDeclaration, Pipeline, parse
 from policies.resource_changes import Change, Verb, changes_of
 from policies.resource_values import NONE_DECLARED, DeclaredAccess, Facts
 from policies.resources import Finding, Resource, Reviewed, embedded, read, together
-from policies.review.acceptance import Acceptance
 from policies.review.cost import Estimate, estimate
 from policies.review.dangers import change_dangers, effect_danger, expected
 from policies.review.data_effects.columns import column_effects
 from policies.review.data_effects.declared_schemas import declared_schema_effects
 from policies.review.data_effects.effects import Effect, desired_effects, effects
-from policies.review.new_trusts import trust_dangers
-from policies.review.plan.compared_plans import NormalForm, normal_form
+from policies.review.plan.compared_plans import DIGITS, NormalForm, normal_form
 from policies.review.plan.masking import cleaned
 from policies.review.plan.plan_gaps import StackPlan, as_declared, unread, unreviewed
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
@@ -29,6 +27,7 @@ from policies.review.role_permissions import (
     attachment_dangers,
     explainable,
     role_rights,
+    trust_dangers,
     with_roles,
 )
 from policies.rules import findings
@@ -44,6 +43,47 @@ class Verdict(StrEnum):
     NOTHING = "nothing"
     CHANGES = "changes"
     REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """The dangers that one person accepts. `codes` are names of rules, or `all`; `by` is empty on the command line."""
+
+    codes: tuple[str, ...]
+    reason: str
+    by: str = ""
+    url: str = ""
+
+    def covers(self, rule: str) -> bool:
+        """Return whether it accepts the dangers of a rule."""
+        return "all" in self.codes or rule in self.codes
+
+
+def on_command_line(reason: str) -> tuple[Acceptance, ...]:
+    """Return the acceptance of all dangers for a reason; none without a reason."""
+    return (Acceptance(codes=("all",), reason=reason.strip()),) if reason.strip() else ()
+
+
+def in_comments(content: Mapping[str, Any], environment: str, digest: str) -> Iterator[Acceptance]:
+    """Yield the acceptances of this plan, from what `frazil deploy acceptances` printed. Those of another digest are void.
+
+    Raises `ValueError` if the content has another form, names a part of a digest, or is of another environment.
+    """
+    if content.get("environment") != environment or not isinstance(content.get("accepted"), list):
+        raise ValueError(
+            f"the acceptances are not those of {environment}. "
+            f"Write them with `frazil deploy acceptances {environment} --pull-request NUMBER`"
+        )
+    for each in content["accepted"]:
+        named = str(each["digest"])
+        if len(named) != DIGITS:
+            raise ValueError(
+                f"the acceptance of {each['by']} names {len(named)} digits of a plan, and {DIGITS} are needed. "
+                f"Write the acceptances with `frazil deploy acceptances {environment} --pull-request NUMBER`"
+            )
+        if named == digest:
+            codes = tuple(map(str, each["codes"]))
+            yield Acceptance(codes=codes, reason=str(each["reason"]), by=str(each["by"]), url=str(each["url"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,7 @@ from frazil.exit_codes import Exit
 from frazil.release.manifest import Architecture
 from frazil.rollout.desired import INGEST, MAINTAIN
 from policies.resources import TYPE, Resource
-from policies.review.cost import Estimate, confluent_services, estimate_of, storage
-from policies.review.job_runs import Run
+from policies.review.cost import Estimate, Run, confluent_services, estimate_of, storage
 from policies.review.prices import NotAssumed, Prices, price_table
 from stacks.spec.job_settings import SMALL
 

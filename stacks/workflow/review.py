@@ -23,11 +23,10 @@ from typing import Any, NoReturn
 
 from frazil.exit_codes import Exit
 from policies.resource_values import DeclaredAccess
-from policies.review.acceptance import in_comments, on_command_line
 from policies.review.markdown.page import markdown, unchanged
 from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import NotAssumed, Prices, price_table
-from policies.review.review import Review, Verdict, review
+from policies.review.review import Review, Verdict, in_comments, on_command_line, review
 from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.workflow.first_plans import NOTE, first_plans, settings_of_an_empty_account
 from stacks.workflow.terraform_command import NotPlanned, program

@@ -19,11 +19,10 @@ from frazil.declaration import (
     Topic,
 )
 from policies.documents import fill, placeholders
-from policies.review.acceptance import on_command_line
 from policies.review.markdown.page import markdown
 from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
-from policies.review.review import Review, review
+from policies.review.review import Review, on_command_line, review
 from tests.policies.example import PLACES, VALUES, policy
 from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays
 from tests.policies.reviewing import TODAY

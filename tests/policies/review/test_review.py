@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from policies.review.acceptance import Acceptance, in_comments, on_command_line
 from policies.review.markdown.page import markdown
 from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
-from policies.review.review import Verdict, review
+from policies.review.review import Acceptance, Verdict, in_comments, on_command_line, review
 from tests.policies.review.cases import APPLICATION, DESIRED, TOPIC, topic
 from tests.policies.review.planning import FLIGHTS, change, declared, plan, reviewed
 from tests.policies.reviewing import TODAY
