@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from frazil.local.services import LocalServices, Part, up, world
 from frazil.local.toolchain import class_path
 from tests.standin.aws.launch import glue_environment, with_aws
 from tests.support import extra_catalogs, read_once, seeds
-from tests.support.shop import SETTINGS, Shop
+from tests.support.shop import SETTINGS, Shop, ShopOf
 
 # A shell that starts a command in the background lets it ignore the interrupts of a terminal, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -108,19 +108,23 @@ def iceberg(spark: SparkSession) -> Iceberg:
 
 
 @pytest.fixture
-def shop_of(
-    local_world: LocalServices, spark: SparkSession, lake_environment: Environment, name: str
-) -> Callable[..., Shop]:
+def shop_lake(lake_environment: Environment) -> Environment:
+    """The lake of the test's shop."""
+    return lake_environment
+
+
+@pytest.fixture
+def shop_of(local_world: LocalServices, spark: SparkSession, shop_lake: Environment, name: str) -> ShopOf:
     """Makes the test's shop, with what it declares of topic and table."""
 
     def make(**declared: Any) -> Shop:
-        return Shop(local_world, spark, lake_environment, name, **declared)
+        return Shop(local_world, spark, shop_lake, name, **declared)
 
     return make
 
 
 @pytest.fixture
-def shop(shop_of: Callable[..., Shop]) -> Shop:
+def shop(shop_of: ShopOf) -> Shop:
     """A shop with everything as it is by default."""
     return shop_of()
 

@@ -92,8 +92,7 @@ def test_rows_keep_the_declared_order_within_files(stock_of: Callable[..., Stock
 
 @pytest.mark.long
 def test_verify_reads_compacted_files_whose_offsets_have_holes(stock: Stock) -> None:
-    stock.land_with_dead_letters()
-    stock.land_with_dead_letters()
+    stock.land_with_dead_letters(2)
     stock.land(1)
     compact(stock.maintenance(), stock.main, Lease())
     compact(stock.maintenance(), stock.side, Lease())

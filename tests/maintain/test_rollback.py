@@ -48,8 +48,7 @@ def test_nothing_is_done_while_a_table_is_rolled_back(stock: Stock, dry_run: boo
 
 
 def test_nothing_is_done_while_the_dead_letters_are_rolled_back(stock: Stock) -> None:
-    stock.land_with_dead_letters()
-    stock.land_with_dead_letters()
+    stock.land_with_dead_letters(2)
     roll_back(stock, 1, stock.dead_letters)
     assert {t["ended"] for t in lines(stock)} == {"decision_required"}
 

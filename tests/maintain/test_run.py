@@ -24,8 +24,7 @@ def lines(stock: Stock, *, orphans: bool = False, **overrides: Any) -> list[Mapp
 
 
 def test_a_run_keeps_the_table_and_its_dead_letters(stock: Stock) -> None:
-    stock.land_with_dead_letters()
-    stock.land_with_dead_letters()
+    stock.land_with_dead_letters(2)
     stock.land(6)
     told = lines(stock)
     main, side = stock.table, stock.dead_letters

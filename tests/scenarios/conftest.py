@@ -15,8 +15,7 @@ from tests.support.registry_server import RegistryServer
 def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
     """A pipeline that landed two batches, each with two dead letters."""
     made = Ledgers(spark, iceberg, lake_environment, name)
-    made.land_with_dead_letters()
-    made.land_with_dead_letters()
+    made.land_with_dead_letters(2)
     return made
 
 

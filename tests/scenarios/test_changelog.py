@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Append, Changelog, Debezium, ErrorMode, Upsert, check
+from frazil.declaration import Append, Changelog, Debezium, ErrorMode, Upsert
 from frazil.declaration.options import SchemaEvolution
 from frazil.errors import DeletesLost, InvalidInput, KeysMissing, RejectedRecords, WriteModeDiffers
 from frazil.lake.ledger.entry import KEY
 from frazil.lake.sql.changelog_sql import ChangelogTable
 from frazil.lake.sql.sql_engine import SqlEngine
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios import test_lost_deletes
 from tests.scenarios.test_upserts import KEY as KEY_SCHEMA
-from tests.scenarios.test_upserts import State, stored
-from tests.scenarios.test_value_keys import LINE, Lines, line
-from tests.support import compaction
-from tests.support.debezium_events import ORDERS, PLACEHOLDER, Flattened, Source, column, optional
-from tests.support.jobs import Crash, crash_at
-from tests.support.shop import ORDER, Shop, avro, frame
-from tests.support.state_replay import EPOCH_MS, StateReplay, seconds
+from tests.scenarios.test_upserts import State
+from tests.scenarios.test_value_keys import LINE, RENAMED, Lines, line
+from tests.support.debezium_events import ORDERS, PLACEHOLDER, Source, column, optional
+from tests.support.jobs import once
+from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
+from tests.support.state_replay import EPOCH_MS, seconds
 from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 
 
 def proven(shop: Shop) -> None:
@@ -41,7 +37,7 @@ def proven(shop: Shop) -> None:
 
 def key_of(shop: Shop) -> list[str]:
     """Return the columns of the table's key, which its property lists by field id."""
-    table = stored(shop)
+    table = shop.stored
     return [table.schema().find_field(number).name for number in json.loads(table.properties[KEY])]
 
 
@@ -57,8 +53,7 @@ def test_each_record_of_a_keyed_topic_is_a_change(shop_of: ShopOf) -> None:
     shop.drain()
     state.delete(1, partition=0, timestamp=EPOCH_MS + 5000)
     state.delete(1, partition=0)
-    state.put(1, "c", partition=0)
-    shop.drain()
+    state.land("c", [1], partition=0)
     rows = in_order(shop)
     assert [(row["_op"], row["_kafka_key"], row["order_id"], row["user"]) for row in rows] == [
         ("w", "k1", 1, "a"),
@@ -71,41 +66,12 @@ def test_each_record_of_a_keyed_topic_is_a_change(shop_of: ShopOf) -> None:
     assert [seconds(row["_changed_at"]) for row in rows[:4]] == [1, 1, 2, 5]
     assert "_order" not in rows[0]
     assert "_unavailable" not in rows[0]
-    table = stored(shop)
+    table = shop.stored
     assert table.schema().find_field("_kafka_key").required
     assert table.schema().identifier_field_ids == []
     assert key_of(shop) == ["_kafka_key"]
     assert table.current_snapshot().summary.operation.value == "append"
     assert "frazil.keys" not in table.current_snapshot().summary.additional_properties
-    proven(shop)
-
-
-def test_a_second_pipeline_on_the_topic_of_a_state_lands_its_changes(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
-    first, name = shop.pipeline, f"{shop.pipeline.name}_changes"
-    table = replace(first.table, identifier=f"{first.table.identifier}_changes")
-    second = replace(first, name=name, table=table, write=Changelog())
-    assert check([first, second]) == ()
-    state = State(shop)
-    for word in ("a", "b"):
-        state.put(1, word)
-        state.put(2, word)
-        shop.produce([b"bad!!"], key=b"k3")
-        assert shop.drain(first).rejected == shop.drain(second).rejected == {"wrong_magic": 1}
-    state.delete(2)
-    shop.drain(first)
-    shop.drain(second)
-    state.check()
-    assert len(shop.dead()) == 2
-    shop.pipeline = second
-    assert sorted((row["_kafka_key"], row["_op"], row["user"] or "") for row in shop.landed()) == [
-        ("k1", "w", "a"),
-        ("k1", "w", "b"),
-        ("k2", "d", ""),
-        ("k2", "w", "a"),
-        ("k2", "w", "b"),
-    ]
-    assert len(shop.dead()) == 2
     proven(shop)
 
 
@@ -129,7 +95,7 @@ def test_a_delete_has_the_fields_of_its_key(shop_of: ShopOf, version: int) -> No
     assert shop.drain().rejected == {"key_mismatch": 1, "key_missing": 2, "key_null": 2}
     found = [(row["_op"], row["order_id"], row["region"], row["user"]) for row in in_order(shop)]
     assert found == [("w", 1, "r1", "good"), ("d", 1, "r1", None)]
-    assert all(stored(shop).schema().find_field(name).required for name in ("order_id", "region"))
+    assert all(shop.stored.schema().find_field(name).required for name in ("order_id", "region"))
     proven(shop)
 
 
@@ -143,31 +109,6 @@ def test_columns_of_the_value_are_a_key(shop_of: ShopOf) -> None:
     assert shop.drain().rejected == {"tombstone_names_no_row": 1}
     assert [(row["_op"], row["word"]) for row in in_order(shop)] == [("w", "first"), ("w", "second")]
     assert key_of(shop) == ["order_id", "line"]
-    proven(shop)
-
-
-@pytest.mark.long
-def test_an_order_is_kept_for_each_change(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(order_by="_kafka_timestamp"), key_format="text")
-    replay = StateReplay(shop)
-    replay.produce(1, "late", at=9, partition=0)
-    replay.produce(1, "early", at=3, partition=1)
-    replay.produce(1, None, at=4, partition=1)
-    shop.drain()
-    found = [(row["_op"], row["user"], seconds(row["_order"])) for row in in_order(shop)]
-    assert found == [("w", "late", 9), ("w", "early", 3), ("d", None, 4)]
-    proven(shop)
-
-
-@pytest.mark.long
-def test_a_record_without_an_order_is_rejected(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(order_by=("version", "order_id")), key_format="text", on_error="dead_letter")
-    replay = StateReplay(shop)
-    replay.produce(1, "a", version=7)
-    replay.produce(1, "b")
-    replay.produce(1, None)
-    assert shop.drain().rejected == {"order_missing": 2}
-    assert [row["_order"] for row in shop.landed()] == [{"version": 7, "order_id": 1}]
     proven(shop)
 
 
@@ -210,11 +151,13 @@ def test_each_event_of_a_source_is_a_change(shop_of: ShopOf) -> None:
     for row in (rows[0], rows[4], rows[6]):
         assert row["_changed_at"] == datetime.fromtimestamp(row["_source"]["ts_ms"] / 1000, UTC)
     assert rows[5]["_changed_at"] == rows[5]["_kafka_timestamp"]
-    assert not stored(shop).schema().find_field("id").required  # a truncate has none
-    counts = json.loads(stored(shop).current_snapshot().summary["frazil.counts"])
+    assert not shop.stored.schema().find_field("id").required  # a truncate has none
+    counts = shop.counts()
     assert counts["skipped"] == {"no_change": 1}
     shop.assert_proven(deep=True)
     assert len(rows) + 1 == len(shop.journal)
+    with pytest.raises(InvalidInput, match="there is nothing to accept"):
+        shop.accept(Accepted.SOURCE_TRUNCATED)
 
 
 FULL = Debezium(replica_identity="full")
@@ -282,19 +225,6 @@ def test_an_update_or_delete_without_the_row_before_shows_that_the_identity_is_n
 
 
 @pytest.mark.long
-def test_flattened_events_are_changes(shop_of: ShopOf) -> None:
-    shop = change_data(shop_of)
-    source = Flattened(shop)
-    source.write("r", 1, customer="read")
-    source.write("u", 1, customer="changed", note=PLACEHOLDER)
-    source.delete(1, tombstone=False)
-    shop.drain()
-    found = [(row["_op"], row["id"], row["customer"], row["_unavailable"]) for row in in_order(shop)]
-    assert found == [("r", 1, "read", None), ("u", 1, "changed", ["note"]), ("d", 1, None, None)]
-    proven(shop)
-
-
-@pytest.mark.long
 def test_flattened_events_that_do_not_say_what_they_are_are_writes(shop_of: ShopOf) -> None:
     shop = change_data(shop_of)
     source = Source(shop)
@@ -342,16 +272,14 @@ def test_the_order_of_a_changelog_widens_with_its_column(shop_of: ShopOf) -> Non
         shop.produce([frame(shop.register(schema), body)], key=b"k", partition=0)
         shop.drain()
     assert [row["_order"] for row in in_order(shop)] == [1, 2**40]
-    assert str(stored(shop).schema().find_field("_order").field_type) == "long"
+    assert str(shop.stored.schema().find_field("_order").field_type) == "long"
     proven(shop)
 
 
 @pytest.mark.long
 def test_the_mode_and_the_key_of_a_changelog_never_change(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(), key_format="avro")
-    state = State(shop, schema=KEY_SCHEMA)
-    state.put(1, "first")
-    shop.drain()
+    State(shop, schema=KEY_SCHEMA).land("first", [1])
     for write, declared in (
         (Append(), "append"),
         (Upsert(), "upsert"),
@@ -367,21 +295,13 @@ def test_the_key_is_compared_inside_the_commit(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(), key_format="text")
     State(shop).put(1, "first")
 
-    def change(step: str) -> None:
-        if step == "stage.done":
-            table = shop.job().iceberg.load(shop.pipeline.table.identifier)
-            order_id = table.schema().findField("order_id").fieldId()
-            table.updateProperties().set(KEY, f"[{order_id}]").commit()
+    def change() -> None:
+        order_id = shop.table.schema().findField("order_id").fieldId()
+        shop.table.updateProperties().set(KEY, f"[{order_id}]").commit()
 
     with pytest.raises(WriteModeDiffers, match="made for write mode changelog by order_id"):
-        shop.drain(failpoint=change)
+        shop.drain(failpoint=once("stage.done", change))
     assert shop.landed() == []
-
-
-def rename(shop: Shop, old: str, new: str) -> None:
-    """Rename a column of the table, as another engine may."""
-    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
-    table.updateSchema().renameColumn(old, new).commit()
 
 
 @pytest.mark.long
@@ -391,8 +311,7 @@ def test_a_key_column_of_a_changelog_is_renamed_by_an_alias(shop_of: ShopOf, evo
     lines = Lines(shop, LINE)
     lines.put(line(1, 1, "first"))
     shop.drain()
-    renamed = {"name": "number", "type": "int", "aliases": ["line"]}
-    lines.evolve({**LINE, "fields": [LINE["fields"][0], renamed, LINE["fields"][2]]})
+    lines.evolve(RENAMED)
     for word in ("second", "third"):  # the first batch renames the column, and the second one finds it renamed
         lines.put({"order_id": 1, "number": 1, "word": word})
         shop.drain()
@@ -401,8 +320,8 @@ def test_a_key_column_of_a_changelog_is_renamed_by_an_alias(shop_of: ShopOf, evo
     shop.drain()
     column = "line" if evolution is SchemaEvolution.FREEZE else "number"
     assert key_of(shop) == ["order_id", column]
-    schema = json.loads(stored(shop).schema().model_dump_json())
-    table = ChangelogTable.of("s.t", schema, stored(shop).properties)
+    schema = json.loads(shop.stored.schema().model_dump_json())
+    table = ChangelogTable.of("s.t", schema, shop.stored.properties)
     assert f'PARTITION BY "order_id", "{column}"' in table.history(SqlEngine.DUCKDB, "t")
     found = [(row[column], row["word"]) for row in in_order(shop)]
     assert found == [(1, "first"), (1, "second"), (1, "third"), (2, "of another row")]
@@ -414,23 +333,14 @@ def test_a_rename_between_staging_and_commit_changes_no_key(shop_of: ShopOf) -> 
     shop = shop_of(write=Changelog(key=("order_id", "line")))
     lines = Lines(shop, LINE)
     lines.put(line(1, 1, "first"))
-    shop.drain(failpoint=lambda step: rename(shop, "line", "number") if step == "stage.done" else None)
+    shop.drain(failpoint=once("stage.done", lambda: shop.sql("ALTER TABLE {} RENAME COLUMN line TO number")))
     assert [(row["number"], row["word"]) for row in shop.landed()] == [(1, "first")]
     assert key_of(shop) == ["order_id", "number"]
-    renamed = {"name": "number", "type": "int", "aliases": ["line"]}
-    lines.evolve({**LINE, "fields": [LINE["fields"][0], renamed, LINE["fields"][2]]})
+    lines.evolve(RENAMED)
     lines.put({"order_id": 1, "number": 1, "word": "second"})
     shop.pipeline = replace(shop.pipeline, write=Changelog(key=("order_id", "number")))
     shop.drain()
     assert [(row["number"], row["word"]) for row in in_order(shop)] == [(1, "first"), (1, "second")]
-
-
-@pytest.mark.long
-def test_a_field_with_the_name_of_a_changelogs_column_is_refused(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format="text")
-    shop.register({**ORDER, "fields": [*ORDER["fields"], {"name": "_op", "type": "string"}]})
-    with pytest.raises(InvalidInput, match="the column _op is Frazil's own in changelogs"):
-        shop.drain()
 
 
 @pytest.mark.long
@@ -456,8 +366,7 @@ def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, st
     state.put(1, "first")
     state.delete(1)
     shop.produce([b"bad!!"], key=b"k1")
-    with pytest.raises(Crash):
-        shop.drain(failpoint=crash_at(step))
+    shop.die(step)
     shop.drain()
     assert len(shop.dead()) == 1
     proven(shop)
@@ -467,19 +376,10 @@ def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, st
 @pytest.mark.parametrize("step", ["stage.written", "publish.filled"])
 def test_of_two_drivers_one_lands_each_change(shop_of: ShopOf, step: str) -> None:
     shop = shop_of(write=Changelog(), key_format="text")
-    state = State(shop)
-    state.put(1, "before")
-    shop.drain()
+    state = State(shop).land("before", [1])
     state.put(1, "first")
     state.delete(1)
-    others: list[int] = []
-
-    def twin(reached: str) -> None:
-        if reached == step and not others:
-            others.append(1)
-            shop.drain(run="the other")
-
-    assert shop.drain(failpoint=twin).fenced
+    assert shop.drain(failpoint=once(step, shop.drain)).fenced
     assert [row["_op"] for row in in_order(shop)] == ["w", "w", "d"]
     proven(shop)
 
@@ -487,14 +387,7 @@ def test_of_two_drivers_one_lands_each_change(shop_of: ShopOf, step: str) -> Non
 @pytest.mark.long
 def test_a_changelog_that_may_lack_deletes_stops_until_it_is_accepted(shop_of: ShopOf) -> None:
     shop = test_lost_deletes.state_of(shop_of, Changelog())
-    put = test_lost_deletes.put
-    for key in range(3):
-        put(shop, key, key)
-    shop.drain()
-    put(shop, 0, None)
-    end = put(shop, 1, 10) + 1
-    test_lost_deletes.compact(shop, end, 2, keep_deletes_ms=0)
-    compaction.keep_deletes(shop.world.bootstrap, shop.topic, test_lost_deletes.DAY_MS)
+    test_lost_deletes.lose_delete(shop)
     clock = shop.job().clock
 
     def later() -> float:
@@ -502,28 +395,9 @@ def test_a_changelog_that_may_lack_deletes_stops_until_it_is_accepted(shop_of: S
 
     with pytest.raises(DeletesLost, match="`frazil accept .* deletes-lost"):
         shop.drain(clock=later)
-    accept(shop.pipeline, Accepted.DELETES_LOST, "as the test says", shop.job(clock=later))
+    shop.accept(Accepted.DELETES_LOST, clock=later)
     shop.drain(clock=later)
     assert [(row["_op"], row["order_id"]) for row in in_order(shop) if row["_kafka_key"] == "k1"] == [
         ("w", 1),
         ("w", 10),
     ]
-
-
-@pytest.mark.long
-def test_a_truncate_is_nothing_to_accept(shop_of: ShopOf) -> None:
-    shop = change_data(shop_of)
-    source = Source(shop)
-    source.produce(None, source.event("t", None))
-    shop.drain()
-    with pytest.raises(InvalidInput, match="there is nothing to accept"):
-        accept(shop.pipeline, Accepted.SOURCE_TRUNCATED, "as the test says", shop.job())
-
-
-@pytest.mark.long
-def test_a_rejected_record_stops_a_changelog_by_default(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format="text")
-    shop.register()
-    shop.produce([b"bad!!"], key=b"k1")
-    with pytest.raises(RejectedRecords):
-        shop.drain()

@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,21 +25,17 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.lake.sql import changelog_views
 from frazil.lake.sql.changelog_sql import ChangelogTable
 from frazil.lake.sql.sql_engine import SqlEngine
-from tests.scenarios.test_upserts import stored
-from tests.support import change_replay, extra_catalogs
+from tests.support import extra_catalogs
 from tests.support.connect_events import ConnectSource
-from tests.support.debezium_events import PLACEHOLDER, STARTED_MS, Source
+from tests.support.debezium_events import PLACEHOLDER, Source
 from tests.support.documents import written
 from tests.support.duckdb_reader import ask
 from tests.support.rest_catalog import rest_catalog
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 from tests.support.state_replay import EPOCH_MS, StateReplay
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
-ShopOf = Callable[..., Shop]
 EPOCH = datetime.fromtimestamp(EPOCH_MS / 1000, UTC)
-EPOCH_OF_SOURCE = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=STARTED_MS)
-SHOWN = ("_kafka_key", "user", "_op", "_kafka_partition", "_kafka_offset")
 
 
 def changelog(shop: Shop, table: str = "") -> ChangelogTable:
@@ -63,7 +59,7 @@ def by_spark(shop: Shop, query: str, columns: tuple[str, ...]) -> list[tuple[Any
 
 def by_duckdb(shop: Shop, query: str, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
     listed = ", ".join(f'q."{name}"' if not name.startswith("valid") else f"epoch_us(q.{name})" for name in columns)
-    _, rows = ask(stored(shop).metadata_location, f"SELECT {listed} FROM ({query}) q")
+    _, rows = ask(shop.stored.metadata_location, f"SELECT {listed} FROM ({query}) q")
     instants = [place for place, name in enumerate(columns) if name.startswith("valid")]
     since = datetime(1970, 1, 1, tzinfo=UTC)
     return sorted(
@@ -76,58 +72,6 @@ def by_duckdb(shop: Shop, query: str, columns: tuple[str, ...]) -> list[tuple[An
         ),
         key=repr,
     )
-
-
-def flat(intervals: list[change_replay.Interval]) -> list[tuple[Any, ...]]:
-    return sorted(((*values, begin, end) for values, begin, end in intervals), key=repr)
-
-
-def test_a_view_has_the_interval_of_each_row(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format="text", limits=Limits(first_rows=40, max_rows=40))
-    replay, chosen, rows = StateReplay(shop), random.Random(7), []
-    for number in range(60):
-        key, word = chosen.randrange(4), None if chosen.random() < 0.3 else f"w{number}"
-        at = max(0, number // 2 + chosen.randrange(-5, 5))
-        made = replay.produce(key, word, at=at, partition=None if chosen.random() < 0.8 else 1 - key % 2)
-        rows.append(
-            {
-                "_kafka_key": f"k{key}",
-                "user": word,
-                "_op": "d" if word is None else "w",
-                "_kafka_partition": made.partition,
-                "_kafka_offset": made.offset,
-                "_changed_at": EPOCH + timedelta(seconds=at),
-            }
-        )
-    shop.drain()
-    name, columns = create_views(shop), (*SHOWN, "valid_from", "valid_to")
-    wanted = flat(change_replay.intervals(rows, ["_kafka_key"], SHOWN))
-    assert by_spark(shop, f"SELECT * FROM {name}__history", columns) == wanted
-    assert by_duckdb(shop, changelog(shop).history(SqlEngine.DUCKDB, "lake_table"), columns) == wanted
-    now = sorted(change_replay.state(rows, ["_kafka_key"], SHOWN), key=repr)
-    assert by_spark(shop, f"SELECT * FROM {name}__state", SHOWN) == now
-    for at in ({0: 9}, {0: 13, 1: 5}):
-        left = change_replay.landed(rows, at)
-        before = sorted(change_replay.state(left, ["_kafka_key"], SHOWN), key=repr)
-        for engine, run, table in ((SqlEngine.SPARK, by_spark, name), (SqlEngine.DUCKDB, by_duckdb, "lake_table")):
-            assert run(shop, changelog(shop).state(engine, table, at), SHOWN) == before
-
-
-def test_a_state_at_a_value_of_the_order(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(order_by="_kafka_timestamp"), key_format="text")
-    replay = StateReplay(shop, ordered_by="at")
-    chosen = random.Random(11)
-    for number in range(40):
-        word = None if chosen.random() < 0.3 else f"w{number}"
-        replay.produce(chosen.randrange(3), word, at=chosen.randrange(20), partition=chosen.randrange(2))
-    shop.drain()
-    name = create_views(shop)
-    for moment in range(-1, 21):
-        at = f"timestamp_millis({EPOCH_MS + moment * 1000})"
-        query = f"SELECT * FROM {name}__history WHERE valid_from <= {at} AND (valid_to > {at} OR valid_to IS NULL)"
-        so_far = [record for record in replay.records if record.at <= moment]
-        wanted = {f"k{key}": row.word for key, row in replay.rows(so_far).items() if row.deleted_at is None}
-        assert by_spark(shop, query, ("_kafka_key", "user")) == sorted(wanted.items())
 
 
 def test_the_state_of_change_data_is_that_of_the_source(shop_of: ShopOf) -> None:
@@ -152,51 +96,6 @@ def test_the_state_of_change_data_is_that_of_the_source(shop_of: ShopOf) -> None
     shop.drain()
     assert by_spark(shop, f"SELECT * FROM {name}__state", columns) == [(9, "behind", "n9")]
     assert shop.spark.sql(f"SELECT * FROM {name}__history WHERE valid_to < valid_from").isEmpty()
-
-
-class Transactions(Source):
-    """A source whose changes have the time of the commit of their transaction."""
-
-    at = STARTED_MS
-
-    def change(self, op: str, after: Any, before: Any) -> dict[str, Any]:
-        """Return the value of an event."""
-        found = super().change(op, after, before)
-        return {**found, "source": {**found["source"], "ts_ms": self.at}}
-
-
-def test_the_intervals_of_change_data_are_those_of_the_source(shop_of: ShopOf) -> None:
-    """The records are days later than the changes, and so are the tombstones behind deletes."""
-    shop = shop_of(write=Changelog(), key_format="avro", envelope=Debezium(source_column=True))
-    source = Transactions(shop, partitions=2)
-    for number in range(4):
-        source.write("r", number, customer=f"c{number}")
-    source.at += 1000
-    source.delete(1)
-    source.write("c", 1, customer="again")
-    source.at += 1000
-    source.write("u", 1, customer="changed")
-    source.at += 1000
-    source.write("c", 5, customer="in vain")
-    source.produce(None, source.event("t", None))
-    source.rows.clear()
-    for number in range(1, 4):
-        source.write("c", number, customer="behind")
-    shop.drain()
-    name, shown = create_views(shop), ("id", "customer", "_op", "_kafka_partition", "_kafka_offset")
-    rows = [{**row, "is_tombstone": row["_op"] == "d" and row["_source"] is None} for row in shop.landed()]
-    assert {row["_changed_at"] > EPOCH_OF_SOURCE + timedelta(hours=1) for row in rows if row["is_tombstone"]} == {True}
-    wanted, columns = flat(change_replay.intervals(rows, ["id"], shown)), (*shown, "valid_from", "valid_to")
-    assert by_spark(shop, f"SELECT * FROM {name}__history", columns) == wanted
-    assert by_duckdb(shop, changelog(shop).history(SqlEngine.DUCKDB, "lake_table"), columns) == wanted
-    seconds = {
-        (row[0], row[1]): tuple(at and (at - EPOCH_OF_SOURCE).total_seconds() for at in row[-2:]) for row in wanted
-    }
-    assert seconds[(1, "again")] == (1, 2)
-    assert seconds[(1, "changed")] == (2, 3)
-    assert seconds[(5, "in vain")] == (3, 3)
-    now = by_spark(shop, f"SELECT * FROM {name}__state", ("id", "customer", "note"))
-    assert now == sorted(map(tuple, map(dict.values, source.rows.values())))
 
 
 def test_a_service_without_views_is_named(shop_of: ShopOf, rest_lake: Environment) -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.recount import recount
 from tests.support import compaction
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 KEYS = 6
 
 
@@ -44,7 +40,7 @@ def compact(shop: Shop, below: int, most: int) -> None:
 
 
 def assert_account(shop: Shop, *, landed: int, explained: int, dead_lettered: int = 0) -> None:
-    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
+    found = shop.verified(deep=True)
     assert found.outcome == "proven", [str(f) for f in found.findings]
     (account,) = found.partitions
     assert (account.landed, account.dead_lettered, account.gaps) == (landed, dead_lettered, explained)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, cast
 
@@ -10,7 +9,7 @@ import pytest
 
 from frazil.declaration import Append, Changelog, Upsert
 from tests.scenarios.test_upserts_attacked import Keyed, order, record
-from tests.support.shop import Shop
+from tests.support.shop import ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 WRITES: dict[str, Any] = {
@@ -27,7 +26,7 @@ EPOCH_MS = 1_760_000_000_000
 @pytest.mark.parametrize(
     ("write", "batches"), [pytest.param(write, 7 if name == "state" else 12, id=name) for name, write in WRITES.items()]
 )
-def test_a_batch_like_the_one_before_compiles_no_code(shop_of: Callable[..., Shop], write: Any, batches: int) -> None:
+def test_a_batch_like_the_one_before_compiles_no_code(shop_of: ShopOf, write: Any, batches: int) -> None:
     """Each batch has keys of its own, changes some of the one before, and deletes one where there are deletes.
 
     Upkeep between two batches has code of its own, so one of the later batches counts.

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import copy
 import json
-import random
-from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Debezium, ErrorMode, Limits, Upsert
-from frazil.errors import InvalidInput, RejectedRecords, SourceTruncated
-from frazil.lake.ledger.entries import entry
-from frazil.recovery.apply import accept
+from frazil.declaration import Debezium, ErrorMode, Upsert
+from frazil.errors import InvalidInput, SourceTruncated
 from frazil.recovery.decisions import Accepted
-from tests.scenarios.test_upserts import stored
-from tests.support.debezium_events import ORDERS, PLACEHOLDER, STARTED_MS, Flattened, Source, column, named, optional
-from tests.support.shop import Shop, avro, frame
+from tests.support.debezium_events import ORDERS, PLACEHOLDER, STARTED_MS, Source, column, named, optional
+from tests.support.shop import Shop, ShopOf, avro, frame
 from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 
 
 def debezium(shop_of: ShopOf, **declared: Any) -> Shop:
@@ -36,16 +30,8 @@ def check(source: Source, *columns: str) -> None:
     found = {row[names[0]]: {name: row[name] for name in names} for row in source.shop.landed()}
     assert found == {key: {name: row.get(name) for name in names} for key, row in source.rows.items()}
     shop = source.shop
-    last = entry(shop.job().iceberg.load(shop.pipeline.table.identifier), shop.pipeline.name)
-    assert last is not None
-    assert last.keys is not None
-    assert last.keys.rows == len(source.rows)
+    assert shop.account().rows == len(source.rows)
     shop.assert_proven()
-
-
-def counts(shop: Shop) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(stored(shop).current_snapshot().summary["frazil.counts"])
-    return found
 
 
 @pytest.mark.long
@@ -54,8 +40,7 @@ def test_a_table_is_that_of_the_source(shop_of: ShopOf) -> None:
     source = Source(shop, partitions=2)
     for number in range(6):
         source.write("r", number, customer=f"c{number}")
-    shop.drain()
-    check(source)
+    land(source)
     source.write("u", 1, customer="changed", note="n")
     source.write("c", 7, customer="new")
     source.write("u", 7, customer="new and changed")
@@ -64,9 +49,8 @@ def test_a_table_is_that_of_the_source(shop_of: ShopOf) -> None:
     source.delete(4, tombstone=False)
     source.delete(99)  # was never there
     source.produce(0, source.event("m", None))
-    shop.drain()
-    check(source)
-    found = counts(shop)
+    land(source)
+    found = shop.counts()
     names = ("read", "written", "deletes", "repeated_deletes", "superseded")
     assert tuple(found[name] for name in names) == (10, 2, 4, 2, 1)
     assert found["skipped"] == {"no_change": 1}
@@ -83,20 +67,24 @@ def test_a_tombstone_is_a_repeated_delete_only_in_the_batch_of_its_event(shop_of
     shop.drain()
     source.delete(1, tombstone=False)
     source.delete(2)
-    shop.drain()
-    check(source)
+    land(source)
     assert of_deletes(shop) == {"deletes": 2, "repeated_deletes": 1, "deleted": 2, "absent": 0}
     source.produce(1, None)
-    shop.drain()
-    check(source)
+    land(source)
     assert of_deletes(shop) == {"deletes": 1, "repeated_deletes": 0, "deleted": 0, "absent": 1}
 
 
 def of_deletes(shop: Shop) -> dict[str, int]:
     """Return what the newest commit counts of deletes."""
-    keys = json.loads(stored(shop).current_snapshot().summary["frazil.keys"])
-    of_records = {name: counts(shop).get(name, 0) for name in ("deletes", "repeated_deletes")}
+    keys = json.loads(shop.stored.current_snapshot().summary["frazil.keys"])
+    of_records = {name: shop.counts().get(name, 0) for name in ("deletes", "repeated_deletes")}
     return of_records | {name: keys[name] for name in ("deleted", "absent")}
+
+
+def land(source: Source, *columns: str) -> None:
+    """Land all that waits, and check the table."""
+    source.shop.drain()
+    check(source, *columns)
 
 
 LARGE = (
@@ -127,13 +115,11 @@ def test_a_value_that_is_left_out_is_that_of_the_change_or_the_row_before(shop_o
     source.write("u", 5, customer="made in the batch", **ALL_GONE)
     source.write("u", 0, customer="x", **ALL_GONE)
     source.delete(0)
-    shop.drain()
-    check(source, *NAMES)
+    land(source, *NAMES)
     assert len(shop.seen("batch_retried")) == 1
     source.write("u", 1, customer="again", **ALL_GONE)
     source.write("u", 4, customer="again", note="n", **{k: v for k, v in ALL_GONE.items() if k != "note"})
-    shop.drain()
-    check(source, *NAMES)
+    land(source, *NAMES)
 
 
 UNAVAILABLE = "ünavailable"
@@ -212,16 +198,6 @@ def test_a_value_that_is_nowhere_is_a_dead_letter(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
-def test_nothing_lands_of_a_batch_with_a_value_that_is_nowhere_by_default(shop_of: ShopOf) -> None:
-    shop = debezium(shop_of)
-    source = Source(shop)
-    source.write("u", 1, customer="never", note=GONE)
-    with pytest.raises(RejectedRecords, match="value_unavailable"):
-        shop.drain()
-    assert not shop.landed()
-
-
-@pytest.mark.long
 def test_a_soft_delete_keeps_the_values_that_were_left_out(shop_of: ShopOf) -> None:
     write = Upsert(on_tombstone="soft_delete")
     shop = debezium(shop_of, write=write, envelope=Debezium(operation_column=True, source_column=True))
@@ -289,7 +265,7 @@ def test_a_truncate_stops_the_pipeline_until_it_is_accepted(shop_of: ShopOf) -> 
     with pytest.raises(SourceTruncated, match="frazil accept .* source-truncated"):
         shop.drain()
     assert [row["id"] for row in shop.landed()] == [1]
-    accept(shop.pipeline, Accepted.SOURCE_TRUNCATED, "the rows are wanted", shop.job())
+    shop.accept(Accepted.SOURCE_TRUNCATED)
     assert shop.drain().rejected == {"truncated": 1}
     check(source)
 
@@ -306,8 +282,7 @@ def test_a_version_whose_own_fields_have_another_type_holds_up_no_topic(shop_of:
     next(field for field in fields if field["name"] == name)["type"] = {"op": "int", "ts_ms": "string"}[name]
     schema_id = shop.register(odd)
     source.write("c", 2, customer="of the version before")
-    shop.drain()
-    check(source)
+    land(source)
     event = source.change("c", {"id": 3, "customer": "odd", "note": None}, None)
     event |= {"op": 7} if name == "op" else {"source": {**event["source"], "ts_ms": "noon"}}
     source.produce(3, frame(schema_id, avro(odd, event)))
@@ -328,25 +303,6 @@ def test_events_that_say_nothing_of_a_row_are_dead_letters(shop_of: ShopOf) -> N
     check(source)
 
 
-@pytest.mark.long
-def test_a_table_follows_the_columns_of_the_source(shop_of: ShopOf) -> None:
-    shop = debezium(shop_of)
-    source = Source(shop)
-    source.write("c", 1, customer="first", note="n")
-    shop.drain()
-    at = column("placed", optional(named("string", "io.debezium.time.ZonedTimestamp")))
-    day = column("day", optional(named("int", "io.debezium.time.Date")))
-    source.evolve([column("id", "long"), column("customer", optional("string")), at, day])
-    source.write("c", 2, customer="second", placed="2026-01-02T03:04:05.6Z", day=20_454)
-    source.write("u", 1, customer="without a note", placed=None, day=None)
-    shop.drain()
-    found = {row["id"]: (row["customer"], row["note"], str(row["placed"]), str(row["day"])) for row in shop.landed()}
-    assert found == {
-        1: ("without a note", None, "None", "None"),
-        2: ("second", None, "2026-01-02 03:04:05.600000+00:00", "2026-01-01"),
-    }
-
-
 @pytest.mark.timeout(120)
 @pytest.mark.long
 def test_a_row_of_many_columns_is_planned_in_a_moment(shop_of: ShopOf) -> None:
@@ -356,28 +312,7 @@ def test_a_row_of_many_columns_is_planned_in_a_moment(shop_of: ShopOf) -> None:
     for number in range(3):
         source.write("r", number, c1="one", c59="last")
     source.write("u", 1, c1=PLACEHOLDER, c59="changed")
-    source.shop.drain()
-    check(source, "id", *(each["name"] for each in columns))
-
-
-def check_flattened(source: Source) -> None:
-    """Snapshot, changes and deletes of `ExtractNewRecordState` are the table of the source, without the columns of an event."""
-    for number in range(4):
-        source.write("r", number, customer=f"c{number}", note="n")
-    source.shop.drain()
-    source.write("u", 1, customer="changed", note=GONE)
-    source.delete(2, tombstone=False)
-    source.delete(3)
-    source.write("c", 5, customer="new")
-    source.shop.drain()
-    check(source)
-    assert {"__deleted", "__op"}.isdisjoint(source.shop.landed()[0])
-    assert {row["__lsn"] is not None for row in source.shop.landed()} == {True}
-
-
-@pytest.mark.long
-def test_flattened_events_are_the_same_table(shop_of: ShopOf) -> None:
-    check_flattened(Flattened(debezium(shop_of), partitions=2))
+    land(source, "id", *(each["name"] for each in columns))
 
 
 def test_a_topic_without_rows_is_refused(shop_of: ShopOf) -> None:
@@ -403,43 +338,3 @@ def test_a_key_is_what_its_type_means(shop_of: ShopOf) -> None:
     shop.drain()
     assert [(str(row["day"]), row["customer"]) for row in shop.landed()] == [("2026-01-01", "second")]
     shop.assert_proven(deep=True)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("write", "seed"), [(Upsert(), 1), (Upsert(on_tombstone="soft_delete"), 2)])
-def test_any_changes_in_any_batches_end_in_the_rows_of_the_source(shop_of: ShopOf, write: Upsert, seed: int) -> None:
-    """A source leaves out only what its row has. A deleted row keeps its last values where deletes are soft."""
-    chance = random.Random(seed)
-    rows = chance.choice([9, 25])
-    shop = debezium(shop_of, write=write, limits=Limits(first_rows=rows, max_rows=rows))
-    source, gone = Source(shop, LARGE, partitions=2), dict[int, dict[str, Any]]()
-    for _ in range(3):
-        for _ in range(30):
-            number = chance.randrange(8)
-            if number not in source.rows:
-                values = {
-                    "customer": "c",
-                    "note": chance.choice([None, "n"]),
-                    "blob": b"b",
-                    "tags": chance.choice([None, ["t"]]),
-                }
-                source.write("c", number, **values)
-                gone.pop(number, None)
-            elif chance.random() < 0.25:
-                gone[number] = source.rows[number]
-                event, tombstone = chance.choice([(True, True), (True, False), (False, True)])
-                source.delete(number, event=event, tombstone=tombstone)
-            else:
-                new = {"note": f"n{source.lsn}", "blob": f"b{source.lsn}".encode(), "tags": [f"t{source.lsn}"]}
-                values = {name: ALL_GONE[name] if chance.random() < 0.6 else value for name, value in new.items()}
-                source.write("u", number, customer=f"c{source.lsn}", **values)
-        shop.drain()
-        there = {row["id"]: {name: row[name] for name in NAMES} for row in shop.landed() if not row.get("_deleted_at")}
-        assert there == {key: {name: row.get(name) for name in NAMES} for key, row in source.rows.items()}
-        deleted = {row["id"]: {name: row[name] for name in NAMES} for row in shop.landed() if row.get("_deleted_at")}
-        assert deleted == (
-            {key: {name: row.get(name) for name in NAMES} for key, row in gone.items()} if deleted else {}
-        )
-        shop.assert_proven(deep=True)
-    assert bool(deleted) is (write != Upsert())
-    assert len(shop.seen("batch_committed")) > 3

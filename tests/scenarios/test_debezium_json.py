@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -14,15 +14,14 @@ import pytest
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import Changelog, Debezium, ErrorMode, Upsert
 from frazil.errors import RejectedRecords
-from tests.scenarios.test_debezium import check, check_flattened, counts
+from tests.scenarios.test_debezium import land
 from tests.scenarios.test_json_schema import DRAFT
 from tests.support.connect_events import ORDERS, ConnectSource, Written
 from tests.support.connect_schemas import confluent, decimal, declared, field
 from tests.support.debezium_events import PLACEHOLDER
-from tests.support.shop import Shop, frame
+from tests.support.shop import Shop, ShopOf, frame
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 JSON_SCHEMA = {"value_format": "json_schema", "key_format": "json_schema"}
 
 
@@ -48,7 +47,6 @@ class _Optional(ConnectSource):
         return self.shop.registry_admin.register(f"{self.shop.topic}-{side}", text, SchemaType.JSON)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("flat", [False, True])
 def test_events_may_be_optional_structs(shop_of: ShopOf, flat: bool) -> None:
     shop = debezium(shop_of)
@@ -60,11 +58,9 @@ def test_events_may_be_optional_structs(shop_of: ShopOf, flat: bool) -> None:
     source.delete(2)
     source.delete(3, event=False, tombstone=False)
     shop.produce([frame(source._schema_id, b"null")], key=source.key(3), partition=0)
-    shop.drain()
-    check(source, *NAMES[:3])
+    land(source, *NAMES[:3])
 
 
-@pytest.mark.long
 def test_a_column_is_what_each_version_writes_it_as(shop_of: ShopOf) -> None:
     """Another precision of a timestamp has another unit, and more digits of a decimal another type."""
     shop = debezium(shop_of, envelope=Debezium(source_column=True, operation_column=True))
@@ -87,23 +83,6 @@ def test_a_column_is_what_each_version_writes_it_as(shop_of: ShopOf) -> None:
     assert {row["_source"]["lsn"] for row in shop.landed()} == {source.lsn - 152 * 2, source.lsn - 152}
 
 
-@pytest.mark.long
-def test_a_key_is_what_its_type_means(shop_of: ShopOf) -> None:
-    shop = debezium(shop_of)
-    at = field("at", "string", "io.debezium.time.ZonedTimestamp", optional=False)
-    source = ConnectSource(shop, (at, field("customer", "string")), (at,))
-    for hour in (10, 11, 12):
-        source.write("r", f"2026-01-01T{hour}:00:00Z", customer="first")
-    shop.drain()
-    source.write("u", "2026-01-01T10:00:00Z", customer="second")
-    source.delete("2026-01-01T11:00:00Z")
-    source.delete("2026-01-01T12:00:00Z", event=False)
-    shop.drain()
-    assert [(row["at"], row["customer"]) for row in shop.landed()] == [(datetime(2026, 1, 1, 10, tzinfo=UTC), "second")]
-    shop.assert_proven(deep=True)
-
-
-@pytest.mark.long
 def test_values_that_no_column_holds_are_dead_letters(shop_of: ShopOf) -> None:
     shop = debezium(shop_of, on_error=ErrorMode.DEAD_LETTER)
     columns = (ORDERS[0], field("placed", "string", "io.debezium.time.ZonedTimestamp"), decimal("price", 5, 2))
@@ -119,54 +98,11 @@ SCHEMALESS = (*LARGE[:-1], field("price", "double"), field("day", "int32", "io.d
 
 
 def schemaless(shop_of: ShopOf, written: Written, *more: str, **declaration: Any) -> Shop:
-    """A topic without a registry, with the columns of `SCHEMALESS` and others."""
+    """Return a topic without a registry, with the columns of `SCHEMALESS` and others."""
     formats = {"value_format": written.value, "key_format": written.value, "key_columns": declared(ORDERS[:1])}
     return debezium(shop_of, **formats, columns=(*declared(SCHEMALESS), *more), **declaration)
 
 
-def written_as(shop_of: ShopOf, written: Written, *more: str, **declaration: Any) -> Shop:
-    """The same, or a topic whose schemas are in the registry."""
-    is_registered = written is Written.JSON_SCHEMA
-    return debezium(shop_of, **declaration) if is_registered else schemaless(shop_of, written, *more, **declaration)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("written", Written)
-def test_a_table_is_that_of_the_source(shop_of: ShopOf, written: Written) -> None:
-    shop = written_as(shop_of, written, envelope=Debezium(operation_column=True))
-    source = ConnectSource(shop, SCHEMALESS, written=written, partitions=2)
-    for number in range(5):
-        source.write("r", number, customer=f"c{number}", note="n", blob=b"b", tags=["t", None], at=number, day=number)
-    shop.drain()
-    check(source, *NAMES)
-    assert list(shop.landed()[0])[:9] == [*NAMES, "at", "price", "day", "_op"]
-    source.write("u", 1, customer="left out", note=PLACEHOLDER, blob=PLACEHOLDER.encode(), tags=[PLACEHOLDER], at=7)
-    source.write("c", 7, customer="new", tags=[], price=1.5)
-    source.write("u", 7, customer="new and changed", tags=[PLACEHOLDER])
-    source.delete(2)
-    source.delete(3, event=False)
-    source.delete(4, tombstone=False)
-    source.produce(0, source.event("m", None))
-    shop.drain()
-    check(source, *NAMES)
-    found = {row["id"]: (row["at"], row["price"], row["day"], row["_op"]) for row in shop.landed()}
-    assert found == {
-        0: (datetime(1970, 1, 1), None, date(1970, 1, 1), "r"),
-        1: (datetime(1970, 1, 1, microsecond=7), None, None, "u"),
-        7: (None, None, None, "u"),
-    }
-    assert counts(shop)["skipped"] == {"no_change": 1}
-    assert {"before", "after", "op", "source", "ts_ms"}.isdisjoint(shop.landed()[0])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("written", Written)
-def test_flattened_events_are_the_same_table(shop_of: ShopOf, written: Written) -> None:
-    shop = written_as(shop_of, written, "__op string", "__deleted string", "__lsn long")
-    check_flattened(ConnectSource(shop, SCHEMALESS, written=written, flat=True))
-
-
-@pytest.mark.long
 def test_events_of_another_form_than_declared_are_dead_letters(shop_of: ShopOf) -> None:
     """Without a schema, nothing else says so: as rows of the declared form, all their columns would be null."""
     plain = schemaless(shop_of, Written.JSON, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
@@ -195,7 +131,6 @@ OTHER_TOPICS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
 """Keys and values of a connector's topics that have no rows: transactions, schema changes, heartbeats, messages."""
 
 
-@pytest.mark.long
 def test_records_of_other_topics_of_a_connector_are_no_rows(shop_of: ShopOf) -> None:
     """Without a schema nothing else says so. By default the first one stops the pipeline."""
     shop = schemaless(shop_of, Written.JSON)
@@ -210,7 +145,6 @@ def test_records_of_other_topics_of_a_connector_are_no_rows(shop_of: ShopOf) -> 
     assert shop.landed() == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("mark", ["__op string", "__deleted boolean"])
 def test_a_plain_event_is_no_flattened_one(shop_of: ShopOf, mark: str) -> None:
     shop = schemaless(shop_of, Written.JSON, mark, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
@@ -226,10 +160,11 @@ def test_a_plain_event_is_no_flattened_one(shop_of: ShopOf, mark: str) -> None:
     assert [(row["id"], row["customer"]) for row in shop.landed()] == [(2, "lands")]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("written", Written)
 def test_a_changelog_has_each_event(shop_of: ShopOf, written: Written) -> None:
-    shop = written_as(shop_of, written, write=Changelog())
+    declaration = {"write": Changelog()}
+    is_registered = written is Written.JSON_SCHEMA
+    shop = debezium(shop_of, **declaration) if is_registered else schemaless(shop_of, written, **declaration)
     source = ConnectSource(shop, SCHEMALESS, written=written)
     source.write("r", 1, customer="first", note="n", at=1)
     source.write("u", 1, customer="second", note=PLACEHOLDER, at=2)
@@ -245,7 +180,6 @@ def test_a_changelog_has_each_event(shop_of: ShopOf, written: Written) -> None:
     shop.assert_proven(deep=True)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("written", [Written.JSON_SCHEMA, Written.JSON])
 def test_a_row_of_many_columns_is_planned_in_a_moment(shop_of: ShopOf, written: Written) -> None:
@@ -261,5 +195,4 @@ def test_a_row_of_many_columns_is_planned_in_a_moment(shop_of: ShopOf, written: 
     for number in range(3):
         source.write("r", number, c1="one", c59="last", t19=number)
     source.write("u", 1, c1=PLACEHOLDER, c59="changed")
-    source.shop.drain()
-    check(source, "id", *(each["field"] for each in texts))
+    land(source, "id", *(each["field"] for each in texts))

@@ -9,7 +9,7 @@ import pytest
 
 from frazil.lake.commit.fence import StageAgain
 from frazil.recovery.decisions import Accepted
-from tests.support.jobs import Crash, crash_at, let
+from tests.support.jobs import let
 from tests.support.ledgers import Ledgers
 
 pytestmark = pytest.mark.spark
@@ -45,8 +45,7 @@ def happens(stock: Ledgers, event: Accepted) -> None:
 
 def half_accepted(stock: Ledgers, event: Accepted) -> None:
     """Decide, and end before the dead-letter table follows."""
-    with pytest.raises(Crash):
-        stock.accept(event, failpoint=crash_at("decide.decided"))
+    stock.die("decide.decided", event)
 
 
 def one_batch(stock: Ledgers, *, dead: bool, failpoint: Callable[[str], None] = lambda step: None) -> None:
@@ -123,10 +122,8 @@ def test_dead_letters_staged_for_a_table_that_was_replaced_are_staged_again(stoc
     stock.start()
     with pytest.raises(StageAgain, match=stock.dead_letters.rpartition(".")[2]):
         stock.publish(main, side)
-    stock.start()
-    stock.land_with_dead_letters()
+    stock.goes_on()
     assert stock.letters() == [28, 29]
-    stock.assert_proven()
 
 
 @pytest.mark.long

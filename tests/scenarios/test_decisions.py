@@ -8,7 +8,6 @@ import pytest
 
 from frazil.decode.record_decoder import RecordDecoder
 from frazil.errors import DeadLetterTableMismatch
-from tests.support.jobs import Crash, crash_at
 from tests.support.shop import Shop
 from tests.support.variants import first_short
 
@@ -22,8 +21,7 @@ def poisoned(shop: Shop) -> None:
 @pytest.mark.parametrize("step", ["decide.decided", pytest.param("finish.started", marks=pytest.mark.long)])
 def test_a_crash_between_decision_and_finish_is_finished_by_the_next_driver(shop: Shop, step: str) -> None:
     poisoned(shop)
-    with pytest.raises(Crash):
-        shop.drain(failpoint=crash_at(step))
+    shop.die(step)
     assert (len(shop.landed()), len(shop.dead())) == (5, 0)
     assert shop.drain().read == 0
     shop.assert_each_record_once()
@@ -34,8 +32,7 @@ def test_a_crash_between_decision_and_finish_is_finished_by_the_next_driver(shop
 @pytest.mark.parametrize("step", first_short(["decide.written", "stage.rejected", "publish.filled"]))
 def test_a_crash_before_the_decision_leaves_nothing_visible(shop: Shop, step: str) -> None:
     poisoned(shop)
-    with pytest.raises(Crash):
-        shop.drain(failpoint=crash_at(step))
+    shop.die(step)
     assert (shop.landed(), shop.dead()) == ([], [])
     shop.drain()
     shop.assert_each_record_once()
@@ -47,8 +44,7 @@ def test_a_new_release_between_decision_and_finish_changes_no_verdict(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, milder: bool
 ) -> None:
     poisoned(shop)
-    with pytest.raises(Crash):
-        shop.drain(failpoint=crash_at("decide.decided"))
+    shop.die("decide.decided")
     judged: list[str] = []
 
     def other_decode(decoder: RecordDecoder, records: Any) -> Any:
@@ -64,8 +60,7 @@ def test_a_new_release_between_decision_and_finish_changes_no_verdict(
 @pytest.mark.long
 def test_finishing_twice_adds_nothing(shop: Shop) -> None:
     poisoned(shop)
-    with pytest.raises(Crash):
-        shop.drain(failpoint=crash_at("decide.decided"))
+    shop.die("decide.decided")
     finished: list[str] = []
 
     def twin_finishes(step: str) -> None:
@@ -81,8 +76,7 @@ def test_finishing_twice_adds_nothing(shop: Shop) -> None:
 @pytest.mark.long
 def test_a_decision_whose_file_is_gone_is_never_taken_for_finished(shop: Shop) -> None:
     poisoned(shop)
-    with pytest.raises(Crash):
-        shop.drain(failpoint=crash_at("decide.decided"))
+    shop.die("decide.decided")
     iceberg = shop.job().iceberg
     table = iceberg.load(shop.pipeline.table.identifier)
     table.io().deleteFile(table.currentSnapshot().summary().get("frazil.side"))

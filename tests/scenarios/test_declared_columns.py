@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from frazil.declaration import ErrorMode, Pipeline, Upsert
-from frazil.errors import IncompatibleSchema, WriteModeDiffers
-from tests.support.shop import Shop
-from tests.support.topics import varied
+from frazil.declaration import ErrorMode, Upsert
+from frazil.errors import IncompatibleSchema
+from tests.support.shop import Shop, ShopOf
+from tests.support.topics import bodies, redeclared
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 COLUMNS = (
     "orderId long",
     "price decimal(10, 2)",
@@ -66,20 +63,12 @@ LANDED = {
 }
 
 
-def bodies(*values: Any) -> list[bytes | None]:
-    return [value if value is None or isinstance(value, bytes) else json.dumps(value).encode() for value in values]
-
-
 def landed(shop: Shop) -> list[dict[str, Any]]:
     """The rows by offset, without the columns of their records."""
     rows = sorted(shop.landed(), key=lambda row: (row["_kafka_partition"], row["_kafka_offset"]))
     return [
         {name: value for name, value in row.items() if not name.startswith(("_kafka", "_ingested"))} for row in rows
     ]
-
-
-def redeclared(pipeline: Pipeline, **topic: Any) -> Pipeline:
-    return replace(pipeline, topic=varied(pipeline.topic, **topic))
 
 
 def test_each_column_is_what_the_declaration_says(shop_of: ShopOf) -> None:
@@ -245,38 +234,3 @@ def test_a_decimal_is_one_key_however_many_zeros_it_is_written_with(shop_of: Sho
     }
     assert len(shop.landed()) == 2
     shop.assert_proven(deep=True)
-
-
-@pytest.mark.long
-def test_two_keys_of_the_source_are_two_rows(shop_of: ShopOf) -> None:
-    keyed = {"key_format": "json", "key_columns": ("code string", "at io.debezium.time.NanoTimestamp")}
-    shop = shop_of(value_format="json", columns=("n long",), write=Upsert(), on_error=ErrorMode.DEAD_LETTER, **keyed)
-    keys = ('"1"', "1", "1.0", "true", '"é"')
-    for number, code in enumerate(keys):
-        shop.produce(bodies({"n": number}), key=f'{{"code": {code}, "at": 1000}}'.encode(), partition=0)
-    shop.produce(bodies({"n": 9}, None), key=b'{"code": "1", "at": 1001}', partition=0)
-    assert shop.drain().rejected == {"key_undecodable": 5}
-    assert {row["code"]: row["n"] for row in shop.landed()} == {"1": 0, "é": 4}
-    shop.assert_proven(deep=True)
-
-
-@pytest.mark.long
-def test_strings_of_the_value_are_a_key_only_if_they_are_strings(shop_of: ShopOf) -> None:
-    columns = {"columns": ("id string", "name string")}
-    shop = shop_of(value_format="json", write=Upsert(key="id"), on_error=ErrorMode.DEAD_LETTER, **columns)
-    shop.produce(
-        bodies({"id": "1", "name": 7}, {"id": 1, "name": "x"}, {"id": 1.0}, {"id": "2"}), key=None, partition=0
-    )
-    assert shop.drain().rejected == {"undecodable": 2}
-    assert {row["id"]: row["name"] for row in shop.landed()} == {"1": "7", "2": None}
-
-
-@pytest.mark.long
-def test_declared_columns_of_the_value_are_a_key(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format="json", columns=("id long", "name string"), write=Upsert(key="id"))
-    shop.produce(bodies({"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 1, "name": "c"}), partition=0)
-    shop.drain()
-    assert {row["id"]: row["name"] for row in shop.landed()} == {1: "c", 2: "b"}
-    keyed = redeclared(shop.pipeline, key_format="json", key_columns=("name string",))
-    with pytest.raises((WriteModeDiffers, IncompatibleSchema)):
-        shop.drain(replace(keyed, write=Upsert()))

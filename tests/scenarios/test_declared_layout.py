@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,16 +18,14 @@ from frazil.ingest.setup import existing_table
 from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.run import maintain
 from frazil.maintain.target import MaintenanceRun, Status
-from frazil.recovery import apply
 from frazil.recovery.decisions import Accepted
 from frazil.status.pipeline_status import State, status_of
-from tests.scenarios.test_upserts import verified
 from tests.support import oracle
-from tests.support.shop import Shop
-from tests.support.topics import varied
+from tests.support.jobs import once
+from tests.support.shop import Shop, ShopOf
+from tests.support.topics import bodies, varied
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 COLUMNS = ("id long", "day string")
 JSON = {"value_format": "json", "columns": COLUMNS}
 KEYED = {**JSON, "key_format": "text", "write": Upsert(key="id")}
@@ -60,16 +57,8 @@ FOREIGN = {
 }
 
 
-def bodies(*values: Mapping[str, Any]) -> list[bytes | None]:
-    return [json.dumps(value).encode() for value in values]
-
-
 def table(shop: Shop, **table: Any) -> Pipeline:
     return replace(shop.pipeline, table=replace(shop.pipeline.table, **table))
-
-
-def stored(shop: Shop, identifier: str = "") -> Any:
-    return oracle.table(shop.lake, identifier or shop.pipeline.table.identifier)
 
 
 def said(shop: Shop) -> dict[str, bool]:
@@ -79,7 +68,9 @@ def said(shop: Shop) -> dict[str, bool]:
 
 def changed_columns(shop: Shop, change: Callable[[Any], None], identifier: str = "") -> None:
     """Change the schema as another engine does."""
-    with stored(shop, identifier).update_schema(allow_incompatible_changes=True) as update:
+    with oracle.table(shop.lake, identifier or shop.pipeline.table.identifier).update_schema(
+        allow_incompatible_changes=True
+    ) as update:
         change(update)
 
 
@@ -88,7 +79,7 @@ def test_a_run_applies_what_a_table_can_follow_and_says_the_rest(shop_of: ShopOf
     shop.produce(bodies({"id": 2, "day": "a"}), partition=0)
     shop.drain()
     assert said(shop) == {}
-    assert len(stored(shop).sort_order().fields) == 1, "a new table has its order"
+    assert len(shop.stored.sort_order().fields) == 1, "a new table has its order"
     other = table(
         shop,
         properties={"write.parquet.dict-size-bytes": "4096"},
@@ -106,7 +97,7 @@ def test_a_run_applies_what_a_table_can_follow_and_says_the_rest(shop_of: ShopOf
         "table.target_file_size_bytes": True,
         "table.properties": True,
     }
-    now = stored(shop)
+    now = shop.stored
     assert [str(field.direction) for field in now.sort_order().fields] == ["DESC", "ASC"]
     assert now.properties["write.parquet.dict-size-bytes"] == "4096"
     assert "write.parquet.page-size-bytes" not in now.properties
@@ -120,7 +111,7 @@ def test_a_run_applies_what_a_table_can_follow_and_says_the_rest(shop_of: ShopOf
     shop.produce(bodies({"id": 4, "day": "c"}), partition=0)
     shop.drain(other)
     assert said(shop) == {}
-    assert verified(shop).exit_code == 0
+    shop.assert_proven(deep=False)
 
 
 @pytest.mark.parametrize("write", [Append(), Upsert(key="id"), Changelog(key="id")], ids=lambda mode: mode.kind)
@@ -130,17 +121,17 @@ def test_properties_that_other_engines_set_change_no_format(shop_of: ShopOf, wri
     shop.produce(bodies({"id": 1, "day": "a"}, {"id": 2, "day": "b"}), partition=0)
     shop.drain()
     for identifier in (shop.pipeline.table.identifier, shop.pipeline.table.dead_letters):
-        location = stored(shop, identifier).location()
+        location = oracle.table(shop.lake, identifier).location()
         places = {"write.data.path": f"{location}/other", "write.metadata.path": f"{location}/metadata/other"}
-        with stored(shop, identifier).transaction() as change:
+        with oracle.table(shop.lake, identifier).transaction() as change:
             change.set_properties({**FOREIGN, **places})
     shop.produce([*bodies({"id": 1, "day": "c"}, {"id": 3, "day": "d"}), b"{"], partition=0)
     shop.drain()
     for identifier in (shop.pipeline.table.identifier, shop.pipeline.table.dead_letters):
-        files = stored(shop, identifier).inspect.files()
+        files = oracle.table(shop.lake, identifier).inspect.files()
         assert {*files["file_format"].to_pylist()} == {"PARQUET"}
         assert all(path.endswith(".parquet") for path in files["file_path"].to_pylist())
-    assert stored(shop).properties["write.format.default"] == "parquet"
+    assert shop.stored.properties["write.format.default"] == "parquet"
     messages = " ".join(event["message"] for event in shop.seen("table_differs"))
     for name in (
         "gc.enabled",
@@ -149,7 +140,7 @@ def test_properties_that_other_engines_set_change_no_format(shop_of: ShopOf, wri
         "write.metadata.metrics.default",
     ):
         assert f"UNSET TBLPROPERTIES ('{name}')" in messages
-    assert verified(shop, deep=True).exit_code == 0
+    shop.assert_proven(deep=True)
     shop.assert_each_record_once() if isinstance(write, Append) else None
 
 
@@ -163,20 +154,20 @@ def test_a_dropped_column_comes_back_and_a_renamed_one_is_named(shop_of: ShopOf)
     (evolved,) = shop.seen("schema_evolved")
     assert "column _kafka_headers added" in evolved["changes"][0]
     assert sorted((row["id"], bool(row["_kafka_headers"])) for row in shop.landed()) == [(1, False), (2, True)]
-    assert verified(shop).exit_code == 0
+    shop.assert_proven(deep=False)
 
     changed_columns(shop, lambda update: update.rename_column("_kafka_offset", "off"))
     shop.produce(bodies({"id": 3, "day": "c"}), partition=0)
     with pytest.raises(ColumnsMissing, match="_kafka_offset was renamed to off") as stopped:
         shop.drain()
     with pytest.raises(ColumnsMissing, match="_kafka_offset was renamed to off"):
-        verify(shop.pipeline, Lake(shop.environment, Secrets({}).read))
+        shop.verified()
     with pytest.raises(ColumnsMissing):
         preview(shop.pipeline, shop.job(), None, count=5)
     statement = stopped.value.do.removeprefix("Run ")
     shop.spark.sql(statement.replace("shop.", f"{shop.lake.catalog.name}.shop.", 1))
     shop.drain()
-    assert verified(shop).exit_code == 0
+    shop.assert_proven(deep=False)
 
 
 def test_a_dropped_offset_stops_an_upsert_table(shop_of: ShopOf) -> None:
@@ -198,18 +189,18 @@ def test_a_table_of_another_engine_is_named_as_such(shop_of: ShopOf, of: Mapping
     foreign = catalog.create_table(shop.pipeline.table.identifier, schema=made)
     if rows:
         foreign.append(pa.table({"id": [7], "day": ["old"]}, schema=made))
-    before = stored(shop).metadata_location
+    before = shop.stored.metadata_location
     shop.produce(bodies({"id": 1, "day": "a"}), partition=0)
     for attempt in (shop.drain, lambda: preview(shop.pipeline, shop.job(), None, count=5)):
         with pytest.raises(ForeignTable, match="Frazil did not make this table"):
             attempt()
     with pytest.raises(InvalidInput, match="Frazil did not make this table"):
-        apply.accept(shop.pipeline, Accepted.LEDGER_LOST, "x", shop.job())
+        shop.accept(Accepted.LEDGER_LOST)
     kept = maintain([shop.pipeline], MaintenanceRun(shop.job()), lambda _: None, orphans=False)[shop.pipeline.name]
     assert [one.ended for one in kept] == [Status.DECISION_REQUIRED] * rows
     assert all("did not make this table" in one.why for one in kept)
-    assert "Frazil did not make this table" in str(verified(shop).findings)
-    assert stored(shop).metadata_location == before
+    assert "Frazil did not make this table" in str(shop.verified().findings)
+    assert shop.stored.metadata_location == before
 
 
 def test_a_changed_name_neither_lands_nor_decides_anything(shop_of: ShopOf) -> None:
@@ -224,7 +215,7 @@ def test_a_changed_name_neither_lands_nor_decides_anything(shop_of: ShopOf) -> N
         shop.drain(renamed)
     for event in Accepted.LEDGER_LOST, Accepted.ROLLED_BACK_HOLD:
         with pytest.raises(InvalidInput, match=f"that of pipeline {shop.pipeline.name}"):
-            apply.accept(renamed, event, "the name was changed", shop.job())
+            shop.accept(event, renamed)
     lake = Lake(shop.environment, Secrets({}).read)
     table = lake.table(shop.pipeline.table.identifier)
     assert table is not None
@@ -244,14 +235,9 @@ def test_two_names_that_begin_on_one_table_leave_one(shop_of: ShopOf) -> None:
     shop = shop_of(**JSON)
     shop.produce(bodies({"id": 1, "day": "a"}), partition=0)
     other = replace(shop.pipeline, name="other")
-    begun = []
-
-    def failpoint(name: str) -> None:
-        if name == "publish.filled" and not begun:
-            begun.append(shop.drain(other).written)
-
+    begun = list[int]()
     with pytest.raises(OtherPipeline, match='name="other"'):
-        shop.drain(failpoint=failpoint)
+        shop.drain(failpoint=once("publish.filled", lambda: begun.append(shop.drain(other).written)))
     assert begun == [1]
     assert len(shop.landed()) == 1
 
@@ -271,21 +257,20 @@ def test_a_renamed_column_of_dead_letters_is_named(shop_of: ShopOf) -> None:
     shop.drain()
     changed_columns(shop, lambda update: update.rename_column("offset", "off"), shop.pipeline.table.dead_letters)
     shop.produce([b"{"], partition=0)
-    for run in (shop.drain, lambda: verify(shop.pipeline, Lake(shop.environment, Secrets({}).read))):
+    for run in (shop.drain, lambda: shop.verified()):
         with pytest.raises(ColumnsMissing, match="dead_letters.*RENAME COLUMN off TO offset"):
             run()
 
 
 def test_a_view_of_the_name_is_no_table(shop_of: ShopOf) -> None:
     shop = shop_of(**JSON)
-    name = f"{shop.lake.catalog.name}.{shop.pipeline.table.identifier}"
-    shop.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {shop.lake.catalog.name}.shop")
-    shop.spark.sql(f"CREATE VIEW {name} AS SELECT 1 AS id")
+    shop.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
+    shop.sql("CREATE VIEW {} AS SELECT 1 AS id")
     shop.produce(bodies({"id": 1, "day": "a"}), partition=0)
     with pytest.raises(ForeignTable, match="a view, or a table of another format"):
         shop.drain()
     with pytest.raises(InvalidInput, match="no Iceberg table of this name, or it is a view"):
-        apply.accept(shop.pipeline, Accepted.LEDGER_LOST, "x", shop.job())
+        shop.accept(Accepted.LEDGER_LOST)
 
 
 # ── Required columns ────────────────────────────────────────────────────────────────────────────
@@ -308,7 +293,7 @@ def test_a_record_without_a_required_column_is_a_dead_letter_that_names_it(shop_
     ]
     assert [one.message for one in found.rejected] == [message + n for n in names]
     assert [(row["id"], row["order_day"]) for row in shop.landed()] == [(1, "a")]
-    required = {field.name for field in stored(shop).schema().fields if field.required}
+    required = {field.name for field in shop.stored.schema().fields if field.required}
     assert required >= {"id", "order_day"} if isinstance(write, Append) else "id" not in required
     if not isinstance(write, Append):
         shop.produce([None], partition=0, key=b"0")  # a delete has no columns
@@ -319,7 +304,7 @@ def test_a_record_without_a_required_column_is_a_dead_letter_that_names_it(shop_
     assert {row["id"]: row["order_day"] for row in shop.landed()}[5] is None
     shop.produce(bodies({"id": 6}), partition=0, key=b"l")
     assert shop.drain().rejected == {"required_null": 1}
-    assert verified(shop).exit_code == 0
+    shop.assert_proven(deep=False)
 
 
 def test_a_batch_of_many_partitions_is_warned_about_once(shop_of: ShopOf) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,17 @@ import pytest
 
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import show
-from frazil.declaration import Debezium, ErrorMode, Framing, Pipeline, Upsert, canonical, parse
+from frazil.declaration import ErrorMode, Framing, Pipeline, Upsert, canonical, parse
 from frazil.declaration.documents.document import document
 from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.wire_format import prefixed
-from tests.scenarios.test_declared_columns import bodies
 from tests.support.declared_schemas import avsc, descriptors, json_file, single_object
 from tests.support.proto import protobuf
-from tests.support.shop import Shop, avro
-from tests.support.topics import varied
+from tests.support.shop import Shop, ShopOf, avro
+from tests.support.topics import bodies, redeclared
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 ORDER: dict[str, Any] = {
     "type": "record",
     "name": "Order",
@@ -40,10 +37,6 @@ def from_document(pipeline: Pipeline) -> Pipeline:
     """The pipeline as a job gets it."""
     (found,) = parse(canonical(document([pipeline])))
     return found
-
-
-def redeclared(pipeline: Pipeline, **topic: Any) -> Pipeline:
-    return replace(pipeline, topic=varied(pipeline.topic, **topic))
 
 
 def rows(shop: Shop, *names: str) -> list[tuple[Any, ...]]:
@@ -203,40 +196,7 @@ def test_each_record_is_a_row_by_a_declared_schema_alone(shop_of: ShopOf, value_
     shop = shop_of(value_format=value_format, on_error=ErrorMode.DEAD_LETTER, **declared)
     for produced in ([first, second, b"\xff"], [first]):
         shop.produce(produced, partition=0)
-        shop.drain(from_document(shop.pipeline), registry_url="http://127.0.0.1:9")
+        shop.drain(from_document(shop.pipeline), registry=shop.registry("http://127.0.0.1:9"))
     assert rows(shop, "id", "note") == [(1, "a"), (1, "b"), (1, "a")]
     assert [letter["reason"] for letter in shop.dead()] == ["undecodable"]
     shop.assert_each_record_once()
-
-
-@pytest.mark.long
-def test_change_data_lands_by_a_declared_schema(shop_of: ShopOf) -> None:
-    source = {"type": "record", "name": "Source", "fields": [{"name": "ts_ms", "type": "long"}]}
-    event = {
-        "type": "record",
-        "name": "Envelope",
-        "fields": [
-            {"name": "before", "type": ["null", ORDER]},
-            {"name": "after", "type": ["null", "Order"]},
-            {"name": "op", "type": "string"},
-            {"name": "source", "type": source},
-        ],
-    }
-    shop = shop_of(
-        schema=(avsc(event),),
-        key_format="avro",
-        key_schema=(avsc(KEY, "key.avsc"),),
-        write=Upsert(),
-        envelope=Debezium(),
-        on_error=ErrorMode.DEAD_LETTER,
-    )
-
-    def change(op: str, row: dict[str, Any] | None) -> bytes:
-        return avro(event, {"before": None, "after": row, "op": op, "source": {"ts_ms": 1}})
-
-    one, two = (avro(KEY, {"id": number}) for number in (1, 2))
-    shop.produce([change("c", {"id": 1, "note": "a"}), change("u", {"id": 1, "note": "b"})], key=one, partition=0)
-    shop.produce([change("c", {"id": 2, "note": "c"}), change("d", None), None], key=two, partition=0)
-    shop.produce([change("u", {"id": 1, "note": "d"}) + b"\0"], key=one, partition=0)
-    assert shop.drain(from_document(shop.pipeline)).rejected == {"undecodable": 1}
-    assert rows(shop, "id", "note") == [(1, "b")]

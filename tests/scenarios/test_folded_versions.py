@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Upsert
-from tests.scenarios.test_upserts import ShopOf
-from tests.support.shop import Shop, avro, frame
+from tests.support.shop import Shop, ShopOf, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 AT = 1_700_000_000

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from pyspark.sql import functions as F
 
-from frazil.clients.registry.client import Registry
-from frazil.clients.secrets import Secrets
-from frazil.declaration import Limits, Pipeline, Spark, Upsert
+from frazil.declaration import Limits, Spark, Upsert
 from frazil.decode.record_decoder import RecordDecoder
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
 from frazil.ingest import guard, runner
 from frazil.job import session
 from frazil.lake.delete_files.staged_deletes import Found
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.upsert.scan_resolver import ScanResolver
-from tests.scenarios.test_accept import delete_records
 from tests.scenarios.test_upserts import State
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 PATIENCE = 60.0
 
 
@@ -38,9 +34,7 @@ class Following:
         self.shops, self.stop, self.pauses = (shop, *shops), threading.Event(), list[float]()
         self._news, self._events = threading.Condition(), list[Mapping[str, Any]]()
         self.outcomes: dict[str, guard.Outcome] = {}
-        registry = shop.environment.registry
-        assert registry is not None
-        self._registry = Registry.of(registry, Secrets({}))
+        self._registry = shop.registry()
         self._job = shop.job(stopping=self.stop.is_set, wait=self._wait, **overrides)
         self._report_seconds = report_seconds
         self._thread = threading.Thread(target=self._follow)
@@ -227,25 +221,6 @@ def test_a_partition_or_sort_column_that_does_not_exist_ends_its_pipeline_at_onc
     assert run.pauses == []
 
 
-def test_a_drain_keeps_the_outcomes_of_the_neighbours_of_a_failed_pipeline(shop: Shop) -> None:
-    broken = shop_of_its_own(shop)
-    broken.register()
-    shop.produce(shop.orders(3, shop.register()))
-    settings = shop.environment.registry
-    assert settings is not None
-    outcomes = runner.drain(
-        [broken.pipeline, shop.pipeline],
-        shop.job(kafka=Broken(shop.job().kafka, broken.topic)),
-        Registry.of(settings, Secrets({})),
-        shop.events.append,
-        probe=False,
-    )
-    assert isinstance(outcomes[broken.pipeline.name].error, Fault)
-    assert outcomes[shop.pipeline.name].total.written == 3
-    (failed,) = shop.seen("pipeline_failed")
-    assert failed["pipeline"] == broken.pipeline.name
-
-
 @pytest.mark.long
 def test_a_decision_is_noticed_without_a_new_run_and_neighbours_go_on(shop_of: ShopOf, shop: Shop) -> None:
     suspended = shop_of_its_own(shop)
@@ -253,13 +228,13 @@ def test_a_decision_is_noticed_without_a_new_run_and_neighbours_go_on(shop_of: S
     suspended.produce(suspended.orders(5, schema_id))
     suspended.drain()
     suspended.produce(suspended.orders(5, schema_id, first=5))
-    delete_records(suspended, 8)
+    suspended.delete_records(8)
     with Following(suspended, shop) as run:
         (refused, *_) = run.until("decision_required")
         assert (refused["error"], refused["retry_in_seconds"]) == ("OffsetsLost", 60.0)
         shop.produce(shop.orders(3, other_id))
         run.until("batch_committed", pipeline=shop.pipeline.name)
-        accept(suspended.pipeline, Accepted.OFFSETS_LOST, "the test's word", suspended.job())
+        suspended.accept(Accepted.OFFSETS_LOST)
         run.until("batch_committed", pipeline=suspended.pipeline.name)
     assert len(suspended.landed()) == 7
 
@@ -321,13 +296,7 @@ def test_a_task_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatc
         return decode(decoder, records)
 
     monkeypatch.setattr(RecordDecoder, "_decoded", dying)
-    small = Pipeline(
-        name=shop.pipeline.name,
-        topic=shop.pipeline.topic,
-        table=shop.pipeline.table,
-        engine=Spark(limits=Limits(first_rows=40)),
-    )
-    assert shop.drain(small).written == 40
+    assert shop.drain(replace(shop.pipeline, engine=Spark(limits=Limits(first_rows=40)))).written == 40
     assert sizes[:3] == [40, 20, 10]
     shop.assert_each_record_once()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,15 +13,13 @@ from frazil.ingest.setup import existing_table
 from frazil.lake.read.stored_tables import Lake
 from frazil.status.pipeline_status import status_of
 from tests.scenarios.test_upserts import State
-from tests.support.shop import Shop
+from tests.support.shop import ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 
 @pytest.mark.parametrize("write", [Append(), Upsert()])
-def test_a_table_of_format_version_3_has_a_layout_a_status_and_a_deep_proof(
-    shop_of: Callable[..., Shop], write: Any
-) -> None:
+def test_a_table_of_format_version_3_has_a_layout_a_status_and_a_deep_proof(shop_of: ShopOf, write: Any) -> None:
     shop = shop_of(write=write, key_format="text", table={"format_version": 3})
     state, pipeline = State(shop), shop.pipeline
     for word in ("first", "second"):

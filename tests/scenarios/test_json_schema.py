@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -11,12 +11,10 @@ import pyarrow.parquet as parquet
 import pytest
 
 from frazil.clients.registry.schemas import Reference, SchemaType
-from frazil.declaration import Append, ErrorMode, Upsert
-from tests.support import oracle
-from tests.support.shop import Shop, frame
+from frazil.declaration import ErrorMode, Upsert
+from tests.support.shop import Shop, ShopOf, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 
 ORDER: dict[str, Any] = {
     "$schema": "http://json-schema.org/draft-07/schema#",
@@ -71,7 +69,7 @@ def own(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def stored(shop: Shop) -> list[dict[str, Any]]:
     """The rows as the data files have them: of a list of structs that is null, PyIceberg 0.12 makes an empty one."""
-    tasks = oracle.table(shop.lake, shop.pipeline.table.identifier).scan().plan_files()
+    tasks = shop.stored.scan().plan_files()
     return [r for task in tasks for r in parquet.read_table(task.file.file_path.removeprefix("file:")).to_pylist()]
 
 
@@ -122,18 +120,6 @@ def test_rejected_records_stage_no_batch_again(shop: Shop) -> None:
     shop.assert_each_record_once()
 
 
-@pytest.mark.long
-def test_a_property_that_is_added_is_a_column_mid_way(shop: Shop) -> None:
-    first = register(shop, ORDER)
-    shop.produce([framed(first, {"orderId": 1})])
-    shop.drain()
-    second = register(shop, {**ORDER, "properties": {**ORDER["properties"], "note": {"type": "string"}}})
-    shop.produce([framed(second, {"orderId": 2, "note": "new"}), framed(first, {"orderId": 3, "note": "not mine"})])
-    assert shop.drain().written == 2
-    assert {number: row["note"] for number, row in by_id(shop).items()} == {1: None, 2: "new", 3: "not mine"}
-    shop.assert_each_record_once()
-
-
 def test_a_reference_to_another_subject_is_followed(shop: Shop) -> None:
     address = {"type": "object", "properties": {"city": {"type": "string"}}}
     subject = f"{shop.topic}-address"
@@ -166,7 +152,7 @@ def test_a_schema_of_no_object_lands_in_the_column_value(shop: Shop) -> None:
 def test_columns_have_the_types_and_comments_of_the_schema(shop: Shop) -> None:
     register(shop, ORDER)
     shop.drain()
-    found = oracle.table(shop.lake, shop.pipeline.table.identifier).schema()
+    found = shop.stored.schema()
     assert {f.name: str(f.field_type) for f in found.fields if f.name in ("orderid", "amount", "day", "at")} == {
         "orderid": "long", "amount": "double", "day": "date", "at": "timestamptz",
     }  # fmt: skip
@@ -197,15 +183,6 @@ def test_null_is_no_value_where_the_schema_has_an_optional_object(shop: Shop) ->
     letters = [row for row in shop.dead() if row["reason"] == "tombstone"]
     kept = sorted((row["schema_id"] or 0, row["value"] or b"") for row in letters)
     assert kept == [(0, b""), (optional, frame(optional, b" null\n")), (optional, framed(optional, None))]
-
-
-@pytest.mark.long
-def test_null_of_an_optional_object_is_what_the_write_mode_makes_of_no_value(shop_of: ShopOf) -> None:
-    rows = shop_of(value_format="json_schema", write=Append(on_tombstone="null_row"))
-    optional = register(rows, {"type": ["object", "null"], "properties": {"id": {"type": "integer"}}})
-    rows.produce([framed(optional, {"id": 1}), framed(optional, None)])
-    assert rows.drain().rejected == {}
-    assert sorted(row["id"] or 0 for row in rows.landed()) == [0, 1]
 
 
 @pytest.mark.long

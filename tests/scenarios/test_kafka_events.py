@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Producer
 
-from frazil.audit.verify import verify
-from frazil.clients.secrets import Secrets
 from frazil.declaration import At, Latest, Limits, Reading, Upsert
 from frazil.declaration import Offsets as StartOffsets
 from frazil.declaration.options import Isolation
 from frazil.errors import CountsDisagree, InvalidInput, OffsetsLost, TopicRecreated
 from frazil.job.context import ConsumerGroups
-from frazil.lake.read.stored_tables import Lake
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
-from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.jobs import once
+from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 
 
 def test_a_topic_created_again_stops_the_pipeline(shop: Shop) -> None:
     schema_id = shop.register()
     shop.produce(shop.orders(5, schema_id))
     shop.drain()
-    shop.delete()
-    shop.create()
+    shop.new_topic(2)
     shop.produce(shop.orders(9, schema_id))
     with pytest.raises(TopicRecreated):
         shop.drain()
@@ -42,28 +36,9 @@ def test_a_topic_created_again_while_a_batch_is_staged_publishes_nothing(shop: S
     schema_id = shop.register()
     shop.produce(shop.orders(5, schema_id))
 
-    def recreate(step: str) -> None:
-        if step == "stage.written":
-            shop.delete()
-            shop.create()
-
     with pytest.raises(TopicRecreated):
-        shop.drain(failpoint=recreate)
+        shop.drain(failpoint=once("stage.written", partial(shop.new_topic, 2)))
     assert shop.landed() == []
-
-
-def test_records_that_retention_took_unread_stop_the_pipeline(shop_of: ShopOf) -> None:
-    shop = shop_of(partitions=1)
-    schema_id = shop.register()
-    shop.produce(shop.orders(5, schema_id))
-    shop.drain()
-    shop.produce(shop.orders(5, schema_id, first=5))
-    admin = AdminClient({"bootstrap.servers": shop.world.bootstrap})
-    for deleted in admin.delete_records([TopicPartition(shop.topic, 0, 8)]).values():
-        deleted.result()
-    with pytest.raises(OffsetsLost, match="records 5 to 7 of partition 0"):
-        shop.drain()
-    assert len(shop.landed()) == 5
 
 
 def test_added_partitions_are_read_from_their_beginning(shop_of: ShopOf) -> None:
@@ -86,35 +61,33 @@ def test_records_of_an_added_partition_that_retention_took_unread_stop_the_pipel
     shop.drain()
     shop.add_partitions(2)
     shop.produce(shop.orders(10, schema_id, first=100), partition=1)
-    admin = AdminClient({"bootstrap.servers": shop.world.bootstrap})
-    for deleted in admin.delete_records([TopicPartition(shop.topic, 1, 6)]).values():
-        deleted.result()
+    shop.delete_records(6, partition=1)
     with pytest.raises(OffsetsLost, match="records 0 to 5 of partition 1"):
         shop.drain()
-    decided = accept(shop.pipeline, Accepted.OFFSETS_LOST, "as the test says", shop.job())
+    decided = shop.accept(Accepted.OFFSETS_LOST)
     assert (decided.after.at, decided.lost) == ({0: 4, 1: 6}, {1: 6})
     assert shop.drain().written == 4
-    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
-    assert found.outcome == "proven", [str(f) for f in found.findings]
-    assert [(a.read, a.landed, a.gaps) for a in found.partitions] == [(4, 4, 0), (10, 4, 6)]
+    shop.assert_proven()
+    assert [(a.read, a.landed, a.gaps) for a in shop.verified().partitions] == [(4, 4, 0), (10, 4, 6)]
 
 
-def transactional(shop: Shop, name: str) -> Producer:
+def transactional(shop: Shop, name: str, *values: bytes, key: bytes | None = None) -> Producer:
+    """Return a producer; with values, it has written them in a transaction that is open."""
     producer = Producer({"bootstrap.servers": shop.world.bootstrap, "transactional.id": f"{shop.topic}-{name}"})
     producer.init_transactions()
+    if values:
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(shop.topic, value, key=key, partition=0)
+        producer.flush()
     return producer
 
 
 def test_an_open_transaction_is_waited_for_and_an_aborted_one_never_lands(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1, transactional=True)
     schema_id = shop.register()
-    values = [frame(schema_id, avro(ORDER, {"order_id": i, "user": "u", "amount": None})) for i in range(9)]
-    aborted, left_open = transactional(shop, "a"), transactional(shop, "b")
-    for producer, part in ((aborted, values[:3]), (left_open, values[3:6])):
-        producer.begin_transaction()
-        for value in part:
-            producer.produce(shop.topic, value, partition=0)
-        producer.flush()
+    values = shop.orders(9, schema_id)
+    aborted, left_open = transactional(shop, "a", *values[:3]), transactional(shop, "b", *values[3:6])
     aborted.abort_transaction()
     shop.produce(values[6:], partition=0)
     shop.drain()
@@ -149,10 +122,8 @@ def test_a_state_has_the_records_of_committed_transactions_only(shop_of: ShopOf)
     producer.abort_transaction()
     found = sorted((row["order_id"], row["user"]) for row in shop.landed())
     assert found == [(1, "second"), (2, "first"), (4, "first")]
-    for deep in (False, True):
-        proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
-        assert proof.outcome == "proven", [str(f) for f in proof.findings]
-        assert [(a.read, a.landed, a.gaps) for a in proof.partitions] == [(10, 4, 6)]
+    shop.assert_proven()
+    assert [(a.read, a.landed, a.gaps) for a in shop.verified(deep=True).partitions] == [(10, 4, 6)]
 
 
 @pytest.mark.long
@@ -161,10 +132,7 @@ def test_records_of_an_open_transaction_that_were_read_are_no_truncated_log(shop
     shop = shop_of(partitions=1, transactional=True, kafka=Reading(isolation=Isolation.READ_UNCOMMITTED))
     values = shop.orders(6, shop.register())
     shop.produce(values[:2], partition=0)
-    producer = transactional(shop, "open")
-    producer.begin_transaction()
-    producer.produce(shop.topic, values[2], partition=0)
-    producer.flush()
+    producer = transactional(shop, "open", values[2])
     shop.produce(values[3:5], partition=0)
     shop.drain()
     waiting = replace(shop.pipeline, kafka=Reading(isolation=Isolation.READ_COMMITTED))
@@ -173,7 +141,7 @@ def test_records_of_an_open_transaction_that_were_read_are_no_truncated_log(shop
     assert shop.drain(waiting, consumers=consumers).read == 0
     for event in (Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY):
         with pytest.raises(InvalidInput, match="there is nothing to accept"):
-            accept(waiting, event, "as the test says", shop.job())
+            shop.accept(event, waiting)
     producer.commit_transaction()
     shop.produce(values[5:], partition=0)
     shop.drain(waiting, consumers=consumers)
@@ -182,11 +150,7 @@ def test_records_of_an_open_transaction_that_were_read_are_no_truncated_log(shop
 
 def test_gaps_on_a_topic_that_is_not_declared_to_have_any_are_never_explained_away(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
-    schema_id = shop.register()
-    producer = transactional(shop, "c")
-    producer.begin_transaction()
-    producer.produce(shop.topic, shop.orders(1, schema_id)[0], partition=0)
-    producer.commit_transaction()
+    transactional(shop, "c", *shop.orders(1, shop.register())).commit_transaction()
     with pytest.raises(CountsDisagree, match="transactional=True"):
         shop.drain()
     assert shop.landed() == []

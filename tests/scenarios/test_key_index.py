@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -15,10 +14,9 @@ from frazil.write import upsert
 from frazil.write.mode_of import mode_of
 from tests.scenarios.test_upserts import State
 from tests.support.agreeing_index import AgreeingIndex
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 KEYS = 6
 
 
@@ -44,8 +42,7 @@ def test_keys_are_found_by_an_index_between_compactions(shop_of: ShopOf) -> None
         state.delete(number % KEYS)
         for key in range(1, KEYS):
             state.put((number + key) % KEYS, f"of {number}")
-    shop.drain()
-    state.check()
+    state.settle()
     names = [event["event"] for event in shop.events]
     assert "files_compacted" in names[names.index("key_index_built") :]
     (built,) = shop.seen("key_index_built")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,26 +12,18 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import MetadataColumns, SubjectStrategy, Upsert
 from frazil.declaration.options import ErrorMode, SchemaEvolution
 from frazil.errors import IncompatibleSchema
-from tests.support import oracle
 from tests.support.proto import framed, protobuf
-from tests.support.shop import Shop, avro, frame
+from tests.support.shop import Shop, ShopOf, avro, frame
 from tests.support.topics import varied
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 
-PROTO = 'syntax = "proto3"; message Key { int32 id = 1; string Region = 2; }'
 RECORD = {
     "type": "record",
     "name": "Key",
     "fields": [{"name": "id", "type": "int"}, {"name": "Region", "type": ["null", "string"], "default": None}],
 }
 WIDER = {**RECORD, "fields": [{"name": "id", "type": "long"}, RECORD["fields"][1], {"name": "shard", "type": "int"}]}  # type: ignore[index]
-OBJECT = {
-    "$schema": "http://json-schema.org/draft-07/schema#",
-    "type": "object",
-    "properties": {"id": {"type": "integer"}},
-}
 
 
 def register(shop: Shop, schema: str, kind: SchemaType = SchemaType.AVRO) -> int:
@@ -87,28 +78,7 @@ def test_a_key_that_is_one_value_is_that_value(shop_of: ShopOf, schema: str, val
     produce(shop, frame(register(shop, schema), avro({"type": kind}, value)))
     assert shop.drain().written == 1
     assert keys(shop) == [value]
-    assert (
-        str(oracle.table(shop.lake, shop.pipeline.table.identifier).schema().find_field("_kafka_key").field_type)
-        == kind
-    )
-
-
-@pytest.mark.long
-def test_keys_in_protobuf_and_in_json_are_structs(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format="protobuf")
-    key_id = register(shop, PROTO, SchemaType.PROTOBUF)
-    produce(shop, framed(key_id, protobuf(PROTO, {"id": 7, "Region": "eu"})), framed(key_id, b"\x08"))
-    assert shop.drain().rejected == {"key_undecodable": 1}
-    assert keys(shop) == [{"id": 7, "region": "eu"}]
-
-
-@pytest.mark.long
-def test_keys_in_json_schema_are_structs(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format="json_schema")
-    key_id = register(shop, json.dumps(OBJECT), SchemaType.JSON)
-    produce(shop, frame(key_id, b'{"id": 7}'), frame(key_id, b'{"id": "7"}'), b'{"id": 7}')
-    assert shop.drain().rejected == {"key_undecodable": 2}
-    assert keys(shop) == [{"id": 7}]
+    assert str(shop.stored.schema().find_field("_kafka_key").field_type) == kind
 
 
 @pytest.mark.long

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from frazil.declaration import Limits, Spark, Upsert, WriteMode
 from frazil.errors import DeletesLost, InvalidInput, TopicRecreated
-from frazil.lake.ledger.entries import entry
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support import compaction
 from tests.support.jobs import once
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 DAY_MS = 86_400_000
 
 
 def state_of(shop_of: ShopOf, write: WriteMode = Upsert()) -> Shop:  # noqa: B008 # frozen
     shop = shop_of(partitions=1, config=compaction.COMPACTED, write=write, key_format="text")
     compaction.eager(shop.world.bootstrap)
+    return shop
+
+
+def with_rows(shop_of: ShopOf) -> Shop:
+    """Return a shop that has landed three rows."""
+    shop = state_of(shop_of)
+    for key in range(3):
+        put(shop, key, key)
+    shop.drain()
     return shop
 
 
@@ -45,22 +50,8 @@ def compact(shop: Shop, below: int, most: int, keep_deletes_ms: int) -> None:
     )
 
 
-def rows(shop: Shop) -> dict[str, int]:
-    return {row["_kafka_key"]: row["order_id"] for row in shop.landed() if row["_kafka_key"] != "k99"}
-
-
-def caught_up(shop: Shop) -> int:
-    last = entry(shop.job().iceberg.load(shop.pipeline.table.identifier), shop.pipeline.name)
-    assert last is not None
-    assert last.end is not None
-    assert last.end.last is not None
-    assert last.end.last.caught_up is not None
-    return last.end.last.caught_up.at
-
-
-@pytest.mark.long
-def test_a_delete_that_compaction_removed_unread_stops_the_pipeline_until_it_is_accepted(shop_of: ShopOf) -> None:
-    shop = state_of(shop_of)
+def lose_delete(shop: Shop) -> None:
+    """Land three rows, then have compaction remove the delete of the first one; deletes are kept for a day from then on."""
     for key in range(3):
         put(shop, key, key)
     shop.drain()
@@ -68,6 +59,24 @@ def test_a_delete_that_compaction_removed_unread_stops_the_pipeline_until_it_is_
     end = put(shop, 1, 10) + 1
     compact(shop, end, 2, keep_deletes_ms=0)  # k2 and k1 are left of the first five offsets
     compaction.keep_deletes(shop.world.bootstrap, shop.topic, DAY_MS)
+
+
+def caught_up(shop: Shop) -> int:
+    end = shop.entry().end
+    assert end is not None
+    assert end.last is not None
+    assert end.last.caught_up is not None
+    return end.last.caught_up.at
+
+
+def rows(shop: Shop) -> dict[str, int]:
+    return {row["_kafka_key"]: row["order_id"] for row in shop.landed() if row["_kafka_key"] != "k99"}
+
+
+@pytest.mark.long
+def test_a_delete_that_compaction_removed_unread_stops_the_pipeline_until_it_is_accepted(shop_of: ShopOf) -> None:
+    shop = state_of(shop_of)
+    lose_delete(shop)
     clock = shop.job().clock
 
     def later() -> float:
@@ -77,7 +86,7 @@ def test_a_delete_that_compaction_removed_unread_stops_the_pipeline_until_it_is_
         with pytest.raises(DeletesLost, match="`frazil accept .* deletes-lost"):
             shop.drain(clock=later)
     assert rows(shop) == {"k0": 0, "k1": 1, "k2": 2}
-    accept(shop.pipeline, Accepted.DELETES_LOST, "as the test says", shop.job(clock=later))
+    shop.accept(Accepted.DELETES_LOST, clock=later)
     shop.drain(clock=later)
     assert rows(shop) == {"k0": 0, "k1": 10, "k2": 2}
     shop.assert_proven()
@@ -85,10 +94,7 @@ def test_a_delete_that_compaction_removed_unread_stops_the_pipeline_until_it_is_
 
 def test_deletes_that_another_topic_lost_before_it_was_landed_stop_a_table_that_has_rows(shop_of: ShopOf) -> None:
     """The rows are of the former topic; the first batch of a new table would have none of the deleted keys."""
-    shop = state_of(shop_of)
-    for key in range(3):
-        put(shop, key, key)
-    shop.drain()
+    shop = with_rows(shop_of)
     shop.delete()
     shop.create(1, compaction.COMPACTED)
     put(shop, 0, 10)
@@ -98,10 +104,10 @@ def test_deletes_that_another_topic_lost_before_it_was_landed_stop_a_table_that_
     compaction.keep_deletes(shop.world.bootstrap, shop.topic, 365 * DAY_MS)
     with pytest.raises(TopicRecreated):
         shop.drain()
-    accept(shop.pipeline, Accepted.TOPIC_RECREATED, "as the test says", shop.job())
+    shop.accept(Accepted.TOPIC_RECREATED)
     with pytest.raises(DeletesLost, match="for a time that is not known"):
         shop.drain()
-    accept(shop.pipeline, Accepted.DELETES_LOST, "as the test says", shop.job())
+    shop.accept(Accepted.DELETES_LOST)
     shop.drain()
     assert rows(shop) == {"k0": 0, "k1": 11, "k2": 2}
     assert caught_up(shop) > 0
@@ -110,13 +116,7 @@ def test_deletes_that_another_topic_lost_before_it_was_landed_stop_a_table_that_
 @pytest.mark.long
 def test_a_driver_that_slept_while_another_landed_is_fenced_and_asks_for_no_decision(shop_of: ShopOf) -> None:
     shop = state_of(shop_of)
-    for key in range(3):
-        put(shop, key, key)
-    shop.drain()
-    put(shop, 0, None)
-    end = put(shop, 1, 10) + 1
-    compact(shop, end, 2, keep_deletes_ms=0)
-    compaction.keep_deletes(shop.world.bootstrap, shop.topic, DAY_MS)
+    lose_delete(shop)
     clock, slept = shop.job().clock, [0.0]
 
     def sleep() -> None:
@@ -145,7 +145,7 @@ def test_what_is_accepted_counts_up_to_the_ends_however_short_the_topic_keeps_de
     with pytest.raises(DeletesLost):  # a higher setting of now says nothing of what was removed
         shop.drain()
     compaction.keep_deletes(shop.world.bootstrap, shop.topic, 0)
-    accept(shop.pipeline, Accepted.DELETES_LOST, "as the test says", shop.job())
+    shop.accept(Accepted.DELETES_LOST)
     limits = Limits(first_rows=2, max_rows=2)
     shop.drain(replace(shop.pipeline, engine=Spark(limits=limits)))
     assert rows(shop) == {"k0": 0, "k1": 13, "k2": 20}
@@ -154,10 +154,7 @@ def test_what_is_accepted_counts_up_to_the_ends_however_short_the_topic_keeps_de
 @pytest.mark.long
 def test_gaps_alone_do_not_stop_it(shop_of: ShopOf) -> None:
     """Compaction keeps the deletes for a day, and the table was complete within this time."""
-    shop = state_of(shop_of)
-    for key in range(3):
-        put(shop, key, key)
-    shop.drain()
+    shop = with_rows(shop_of)
     for number in range(10, 20):
         put(shop, 1, number)
     end = put(shop, 0, None) + 1
@@ -193,16 +190,13 @@ def test_a_run_that_finds_nothing_says_that_the_table_is_complete(shop_of: ShopO
     shop = state_of(shop_of)
     put(shop, 1, 1)
     shop.drain()
-    began, head = (
-        caught_up(shop),
-        shop.job().iceberg.load(shop.pipeline.table.identifier).currentSnapshot().snapshotId(),
-    )
+    began, head = (caught_up(shop), shop.table.currentSnapshot().snapshotId())
     clock = shop.job().clock
     shop.drain(clock=lambda: clock() + 0.4 * DAY_MS / 1000)
     assert caught_up(shop) == began
     shop.drain(clock=lambda: clock() + 0.6 * DAY_MS / 1000)
     assert caught_up(shop) > began + 500 * DAY_MS
-    assert shop.job().iceberg.load(shop.pipeline.table.identifier).currentSnapshot().snapshotId() == head
+    assert shop.table.currentSnapshot().snapshotId() == head
 
 
 @pytest.mark.long
@@ -225,11 +219,11 @@ def test_a_table_that_was_set_back_is_not_known_to_be_complete(shop_of: ShopOf) 
     shop = state_of(shop_of)
     put(shop, 1, 1)
     shop.drain()
-    first = shop.job().iceberg.load(shop.pipeline.table.identifier).currentSnapshot().snapshotId()
+    first = shop.table.currentSnapshot().snapshotId()
     put(shop, 1, 2)
     shop.drain()
-    shop.spark.sql(f"CALL lake.system.rollback_to_snapshot('{shop.pipeline.table.identifier}', {first})")
-    accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job())
+    shop.sql(f"CALL lake.system.rollback_to_snapshot('{{}}', {first})")
+    shop.accept(Accepted.ROLLED_BACK_REPLAY)
     assert caught_up(shop) == 0
     shop.drain()  # there are no gaps, so that nothing was removed
     assert rows(shop) == {"k1": 2}
@@ -241,4 +235,4 @@ def test_an_append_table_loses_no_deletes(shop_of: ShopOf) -> None:
     shop.produce(shop.orders(1, shop.register()))
     shop.drain()
     with pytest.raises(InvalidInput, match="deletes-lost has not happened"):
-        accept(shop.pipeline, Accepted.DELETES_LOST, "as the test says", shop.job())
+        shop.accept(Accepted.DELETES_LOST)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from frazil.declaration import Keep
 from frazil.declaration.engines import Limits
 from frazil.lake import metadata_expiry
-from tests.support.shop import Shop
+from tests.support.shop import ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 
 
 @pytest.mark.long

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from frazil.audit.verify import verify
-from frazil.clients.secrets import Secrets
 from frazil.ingest.batch import read
 from frazil.ingest.batch.read import LEAST_TASKS, SEPARATE_RANGES
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger import entry as ledger_entry
-from frazil.lake.read.stored_tables import Lake
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 MOST_FILES = 20
 
 
 def files(shop: Shop) -> list[int]:
     """How many data files each snapshot of the table added, the first first."""
-    snapshots = shop.job().iceberg.load(shop.pipeline.table.identifier).snapshots()
+    snapshots = shop.table.snapshots()
     added = (snapshot.summary().get("added-data-files") for snapshot in snapshots)
     return [int(number) for number in added if number]
 
@@ -35,13 +29,12 @@ def land(shop: Shop, partitions: int) -> None:
 
 
 def assert_accounts(shop: Shop, partitions: int, *, batches: int) -> None:
-    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
+    found = shop.verified(deep=True)
     assert found.outcome == "proven", [str(f) for f in found.findings]
     accounts = [(a.partition, a.read, a.landed, a.dead_lettered) for a in found.partitions]
     assert accounts == [(p, 2 * batches, batches, batches) for p in range(partitions)]
 
 
-@pytest.mark.long
 def test_more_ranges_than_tasks_are_worth_share_tasks_and_files(shop_of: ShopOf) -> None:
     many = SEPARATE_RANGES + 1
     shop = shop_of(partitions=many, value_format="text")
@@ -51,7 +44,6 @@ def test_more_ranges_than_tasks_are_worth_share_tasks_and_files(shop_of: ShopOf)
     assert_accounts(shop, many, batches=2)
 
 
-@pytest.mark.long
 def test_a_topic_that_gets_so_many_partitions_that_fetches_shrink_is_read_on(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,7 +66,6 @@ def formats(shop: Shop) -> list[str | None]:
     return [snapshot.summary().get(ledger.FORMAT) for snapshot in snapshots]
 
 
-@pytest.mark.long
 def test_a_table_with_compact_and_plain_commits_is_continued_and_proven(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,7 +80,6 @@ def test_a_table_with_compact_and_plain_commits_is_continued_and_proven(
     assert_accounts(shop, 2, batches=4)
 
 
-@pytest.mark.long
 def test_a_thousand_partitions_make_few_files(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1_000, value_format="text")
     land(shop, 1_000)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import pytest
 
 from frazil.declaration import Limits, Upsert
 from frazil.errors import InvalidInput, KeysMoved
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.entries import entry
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
-from tests.support.shop import Shop
+from tests.support.jobs import once
+from tests.support.shop import ShopOf
 from tests.support.state_replay import StateReplay
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 SOFT = Upsert(on_tombstone="soft_delete")
 SMALL = Limits(first_rows=1, max_rows=1)
 
@@ -28,7 +25,7 @@ def state_of(shop_of: ShopOf, write: Upsert, *, version: int = 2, limits: Limits
 
 
 def accepted(state: StateReplay) -> Acceptance:
-    return accept(state.shop.pipeline, Accepted.KEYS_MOVED, "two partitions were added", state.shop.job())
+    return state.shop.accept(Accepted.KEYS_MOVED)
 
 
 def stops(state: StateReplay) -> None:
@@ -37,9 +34,7 @@ def stops(state: StateReplay) -> None:
 
 
 def keys_moved(state: StateReplay) -> object:
-    last = entry(state.shop.job().iceberg.load(state.shop.pipeline.table.identifier), state.shop.pipeline.name)
-    assert last is not None
-    return last.window(ledger.KEYS_MOVED)
+    return state.shop.entry().window(ledger.KEYS_MOVED)
 
 
 @pytest.mark.long
@@ -58,18 +53,15 @@ def test_what_the_topic_holds_lands_by_time_and_what_follows_from_any_partition(
     stops(state)
     accepted(state)
     assert keys_moved(state) is not None
-    state.shop.drain()
-    state.check()
+    state.settle()
     assert keys_moved(state) is None
     state.produce(3, "new", at=12, partition=1)
     state.produce(1, "earlier by its clock", at=0, partition=1)  # the row is of what the operator decided about
-    state.shop.drain()
-    state.check()
+    state.settle()
     state.produce(3, "moved again", at=13, partition=0)
     stops(state)
     accepted(state)
-    state.shop.drain()
-    state.check()
+    state.settle()
 
 
 @pytest.mark.parametrize("write", [Upsert(), SOFT])
@@ -93,8 +85,7 @@ def test_a_delete_that_moved_comes_after_the_row_that_it_deletes(
         state.produce(10 + at, "more", at=at, partition=2)
     stops(state)
     accepted(state)
-    state.shop.drain()
-    state.check()
+    state.settle()
     assert "k1" not in {row["_kafka_key"] for row in state.shop.landed() if row.get("_deleted_at") is None}
 
 
@@ -105,17 +96,14 @@ def test_a_batch_that_was_staged_before_the_decision_does_not_undo_it(shop_of: S
     state.produce(1, "first", at=1, partition=0)
     state.shop.drain()
     state.produce(2, "first", at=2, partition=1)
-    decided: list[Acceptance] = []
 
-    def decide(step: str) -> None:
-        if step == "stage.done" and not decided:
-            state.produce(1, "moved", at=3, partition=1)
-            decided.append(accepted(state))
+    def decide() -> None:
+        state.produce(1, "moved", at=3, partition=1)
+        accepted(state)
 
-    state.shop.drain(failpoint=decide)
+    state.shop.drain(failpoint=once("stage.done", decide))
     assert keys_moved(state) is not None
-    state.shop.drain()
-    state.check()
+    state.settle()
     assert keys_moved(state) is None
 
 
@@ -152,12 +140,10 @@ def test_keys_that_move_once_end_in_the_state_of_their_replay(
     try:
         state.shop.drain(failpoint=killed)
     except RuntimeError:
-        state.shop.drain()
-    state.check()
+        state.settle()
     for key in range(5):  # back to where they were
         state.produce(key, "back", at=at + 1, partition=key % 2)
-    state.shop.drain()
-    state.check()
+    state.settle()
 
 
 def test_another_decision_before_the_next_batch_does_not_undo_one_on_rejected_records(shop_of: ShopOf) -> None:
@@ -165,12 +151,10 @@ def test_another_decision_before_the_next_batch_does_not_undo_one_on_rejected_re
     state.produce(1, "first", at=1)
     state.shop.drain()
     state.produce(1, "second", at=2)
-    accept(state.shop.pipeline, Accepted.REJECTED_SHARE, "as the test says", state.shop.job())
+    state.shop.accept(Accepted.REJECTED_SHARE)
     accepted(state)
-    last = entry(state.shop.job().iceberg.load(state.shop.pipeline.table.identifier), state.shop.pipeline.name)
-    assert last is not None
-    windows = [ledger.window_of(event) for event in (Accepted.REJECTED_SHARE, Accepted.KEYS_MOVED)]
-    assert [name in last.summary for name in windows] == [True, True]
+    windows = {ledger.window_of(event) for event in (Accepted.REJECTED_SHARE, Accepted.KEYS_MOVED)}
+    assert windows <= state.shop.entry().summary.keys()
 
 
 @pytest.mark.long

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Barrier, get_ident
@@ -13,27 +13,21 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from frazil.clients.registry.client import Registry
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, ErrorMode, Limits, Pipeline, Upsert
 from frazil.declaration.documents.document import document
 from frazil.declaration.documents.to_json import canonical
 from frazil.errors import Fault, RejectedRecords
-from frazil.ingest import runner
 from frazil.ingest.batch import staging
 from frazil.ingest.batch.read import read
-from frazil.ingest.guard import Outcome
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.job import shared_reads
 from frazil.lake import prepared_plan
 from tests.scenarios.test_follow import Following
-from tests.scenarios.test_upserts import verified
 from tests.support import oracle
 from tests.support.jobs import nothing
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 BATCH, RECORDS = 200, 800
 
 
@@ -79,13 +73,6 @@ def pair(shop: Shop, suffix: str, **changed: Any) -> tuple[Pipeline, Pipeline]:
     return (named(shop, f"state_{suffix}", **changed), named(shop, f"changes_{suffix}", write=Changelog(), **changed))
 
 
-def drained(shop: Shop, *pipelines: Pipeline, **overrides: Any) -> Mapping[str, Outcome]:
-    registry = shop.environment.registry
-    assert registry is not None
-    asked = Registry.of(registry, Secrets({}))
-    return runner.drain(pipelines, shop.job(**overrides), asked, shop.events.append, probe=False)
-
-
 def both_begin(then: Callable[[str], None] = nothing) -> Callable[[str], None]:
     """Return a failpoint at which two pipelines wait until both begin, and until both have planned their first batch."""
     begin, planned = Barrier(2), set[int]()
@@ -110,15 +97,6 @@ def contents(shop: Shop, pipeline: Pipeline) -> list[str]:
     return sorted(json.dumps(row, default=str, sort_keys=True) for row in kept)
 
 
-def proven(shop: Shop, pipeline: Pipeline) -> None:
-    shop.pipeline, own = pipeline, shop.pipeline
-    try:
-        proof = verified(shop, deep=True)
-    finally:
-        shop.pipeline = own
-    assert proof.outcome == "proven", proof.findings
-
-
 def kept(shop: Shop) -> list[int]:
     """Return the number of each kept frame."""
     return list(shop.spark.sparkContext._jsc.getPersistentRDDs())  # type: ignore[attr-defined]
@@ -128,17 +106,17 @@ def test_two_pipelines_read_a_topic_once_and_have_the_rows_of_separate_runs(shop
     shop = shop_with(shop_of, bad=90)
     alone, together = pair(shop, "alone"), pair(shop, "together")
     for pipeline in alone:
-        assert drained(shop, pipeline)[pipeline.name].error is None
+        assert shop.drained(pipeline)[pipeline.name].error is None
     separately = sum(asked)
     assert separately >= 3 * RECORDS  # twice where records are rejected
     asked.clear()
-    outcomes = drained(shop, *together, failpoint=both_begin())
+    outcomes = shop.drained(*together, failpoint=both_begin())
     assert [outcome.error for outcome in outcomes.values()] == [None, None]
     assert sum(asked) < separately  # about half of it, unless one of them planned before the other was there
     for one, other in zip(alone, together, strict=True):
         assert len(contents(shop, one)) > 250
         assert contents(shop, one) == contents(shop, other)
-        proven(shop, other)
+        shop.assert_proven(other, deep=True)
     assert kept(shop) == []
 
 
@@ -146,14 +124,14 @@ def test_a_stopped_pipeline_holds_up_no_other_and_keeps_nothing(shop_of: ShopOf)
     shop = shop_with(shop_of, bad=450)
     state, changes = pair(shop, "x")
     stopped = replace(state, on_error=ErrorMode.SUSPEND)
-    outcomes = drained(shop, stopped, changes)
+    outcomes = shop.drained(stopped, changes)
     assert isinstance(outcomes[stopped.name].error, RejectedRecords)
     assert outcomes[changes.name].error is None
     assert outcomes[changes.name].total.read == RECORDS
     assert kept(shop) == []
-    proven(shop, changes)
-    assert drained(shop, state)[state.name].error is None
-    proven(shop, state)
+    shop.assert_proven(changes, deep=True)
+    assert shop.drained(state)[state.name].error is None
+    shop.assert_proven(state, deep=True)
 
 
 def test_a_failure_in_the_middle_is_one_pipelines_own(shop_of: ShopOf) -> None:
@@ -165,14 +143,14 @@ def test_a_failure_in_the_middle_is_one_pipelines_own(shop_of: ShopOf) -> None:
         if step == "stage.written" and steps.count(step) == 4:
             raise RuntimeError("in the middle")
 
-    outcomes = drained(shop, *pipelines, failpoint=fail)
+    outcomes = shop.drained(*pipelines, failpoint=fail)
     (error,) = (outcome.error for outcome in outcomes.values() if outcome.error is not None)
     assert isinstance(error, Fault)
     assert RECORDS in {outcome.total.read for outcome in outcomes.values()}
     assert kept(shop) == []
-    assert [outcome.error for outcome in drained(shop, *pipelines).values()] == [None, None]
+    assert [outcome.error for outcome in shop.drained(*pipelines).values()] == [None, None]
     for pipeline in pipelines:
-        proven(shop, pipeline)
+        shop.assert_proven(pipeline, deep=True)
 
 
 def test_a_lost_read_is_read_again_and_the_run_goes_on(shop_of: ShopOf) -> None:
@@ -194,7 +172,7 @@ def test_a_lost_read_is_read_again_and_the_run_goes_on(shop_of: ShopOf) -> None:
     assert lost
     for pipeline in pipelines:
         assert run.outcomes[pipeline.name].error is None
-        proven(shop, pipeline)
+        shop.assert_proven(pipeline, deep=True)
     assert kept(shop) == []
 
 
@@ -215,12 +193,12 @@ def test_a_killed_driver_leaves_nothing_of_a_shared_read(shop_of: ShopOf, tmp_pa
     printed = again.communicate(timeout=300)
     assert again.returncode == 0, printed
     for pipeline in pipelines:
-        proven(shop, pipeline)
+        shop.assert_proven(pipeline, deep=True)
 
 
 def shop_of_pipeline(shop: Shop, pipeline: Pipeline) -> Any:
     class Of:
-        environment, job = shop.environment, shop.job
+        registry, job = shop.registry, shop.job
 
     Of.pipeline = pipeline  # type: ignore[attr-defined]
     return Of

@@ -6,10 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
-from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
+from frazil.errors import DeadLetterTableMismatch, RolledBack
 from frazil.lake.iceberg_java import Iceberg
 from frazil.recovery.decisions import Accepted
-from tests.support.jobs import Crash, crash_at
 from tests.support.ledgers import Ledgers, side_entry
 from tests.support.variants import first_short
 
@@ -23,8 +22,7 @@ def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, 
     """A pipeline that landed two batches, each with two dead letters; its commits remember the last record."""
     made = Ledgers(spark, iceberg, lake_environment, name)
     made.remembers_last = True
-    made.land_with_dead_letters()
-    made.land_with_dead_letters()
+    made.land_with_dead_letters(2)
     return made
 
 
@@ -33,10 +31,8 @@ def replace_log(stock: Ledgers) -> int:
     stock.replace_log(kept=4, grown=30)
     assert stock.accept(Accepted.LOG_TRUNCATED).after.at == {0: 20}
     decided = stock.head()
-    stock.start()
-    stock.land_with_dead_letters()
+    stock.goes_on()
     assert stock.letters() == [8, 9, 18, 19, 28, 29]
-    stock.assert_proven()
     return decided
 
 
@@ -50,18 +46,13 @@ def test_a_rollback_to_before_a_log_was_replaced_can_be_taken_back_only(
     stock.roll_back(3)
     if case == "expired":
         stock.expire_unnamed(stock.table)
-    before, letters = stock.head(), stock.letters()
-    with pytest.raises(InvalidInput, match="offsets of two logs") as refused:
-        stock.accept(event)
-    assert f"Set the head to snapshot {last} again" in refused.value.do
-    assert (f"or to snapshot {decided} and accept again" in refused.value.do) is (case != "expired")
-    assert (stock.head(), stock.letters()) == (before, letters)
+    refused = stock.refuses(event, "offsets of two logs")
+    assert f"Set the head to snapshot {last} again" in refused.do
+    assert (f"or to snapshot {decided} and accept again" in refused.do) is (case != "expired")
     with pytest.raises(RolledBack):
         stock.start()
     stock.set_head(last)
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_proven()
+    stock.goes_on()
 
 
 @pytest.mark.long
@@ -70,10 +61,8 @@ def test_rows_of_the_new_log_can_be_landed_again_or_given_up(stock: Ledgers, eve
     decided = replace_log(stock)
     stock.set_head(decided)
     assert stock.accept(event).lost == ({} if event is REPLAY else {0: 8})
-    stock.start()
-    stock.land_with_dead_letters()
+    stock.goes_on()
     assert stock.letters() == [8, 9, 18, 19, 28, 29, *([] if event is REPLAY else [38, 39])]
-    stock.assert_proven()
 
 
 @pytest.mark.long
@@ -87,8 +76,7 @@ def test_a_table_without_dead_letters_is_not_replayed_either(
     stock.accept(Accepted.LOG_TRUNCATED)
     stock.land(1)
     stock.roll_back(3)
-    with pytest.raises(InvalidInput, match="offsets of two logs"):
-        stock.accept(REPLAY)
+    stock.refuses(REPLAY, "offsets of two logs")
 
 
 @pytest.mark.long
@@ -99,13 +87,10 @@ def test_a_table_set_back_to_before_a_log_was_replaced_is_not_replayed(stock: Le
     assert stock.accept(Accepted.LOG_TRUNCATED).after.at == {0: 30}
     newest = stock.metadata_file()
     stock.restore(older)
-    with pytest.raises(InvalidInput, match="dead letters since are of two logs"):
-        stock.accept(REPLAY)
+    stock.refuses(REPLAY, "dead letters since are of two logs")
     assert stock.letters() == [8, 9, 18, 19, 28, 29]
     stock.restore(newest)
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_proven()
+    stock.goes_on()
 
 
 @pytest.mark.long
@@ -116,21 +101,17 @@ def test_a_table_set_back_to_before_its_first_dead_letter_does_not_land_another_
     stock = Ledgers(spark, iceberg, lake_environment, name)
     stock.land(2)
     older = stock.metadata_file()
-    stock.recreate_topic()
-    stock.accept(Accepted.TOPIC_RECREATED)
+    stock.recreate_topic(is_accepted=True)
     stock.start()
     stock.land_with_dead_letters()
     newest = stock.metadata_file()
     stock.restore(older)
     with pytest.raises(RolledBack):
         stock.start()
-    with pytest.raises(InvalidInput, match="dead letters since are of two logs"):
-        stock.accept(REPLAY)
+    stock.refuses(REPLAY, "dead letters since are of two logs")
     assert stock.letters() == [8, 9]
     stock.restore(newest)
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_proven()
+    stock.goes_on()
 
 
 @pytest.mark.long
@@ -142,8 +123,7 @@ def test_a_rollback_of_the_dead_letter_table_hides_no_replaced_log(stock: Ledger
     stock.roll_back(1, stock.dead_letters)
     stock.accept(HOLD)
     stock.restore(older)
-    with pytest.raises(InvalidInput, match="dead letters since are of two logs"):
-        stock.accept(REPLAY)
+    stock.refuses(REPLAY, "dead letters since are of two logs")
     assert stock.letters() == [8, 9, 18, 19, 28, 29]
 
 
@@ -160,8 +140,7 @@ def test_a_dropped_table_is_not_landed_over_the_dead_letters_of_a_replaced_log(s
 @pytest.mark.parametrize("step", first_short(["decide.decided", "finish.started", "publish.filled"]))
 def test_a_decision_that_crashed_is_in_the_dead_letter_table_after_the_next_start(stock: Ledgers, step: str) -> None:
     stock.replace_log(kept=4, grown=30)
-    with pytest.raises(Crash):
-        stock.accept(Accepted.LOG_TRUNCATED, failpoint=crash_at(step))
+    stock.die(step, Accepted.LOG_TRUNCATED)
     assert {f.flaw for f in stock.verified(deep=True).findings} == ({"unfinished"} if "publish" not in step else set())
     stock.start()
     if step == "publish.filled":  # before the table's commit
@@ -177,10 +156,8 @@ def test_a_decision_that_crashed_is_in_the_dead_letter_table_after_the_next_star
 def test_a_replay_removes_no_dead_letter_whose_record_was_replaced_unnoticed(stock: Ledgers, grown: int) -> None:
     stock.roll_back(1)
     stock.replace_log(kept=4, grown=grown)
-    before = stock.head()
-    with pytest.raises(InvalidInput, match="log was truncated.*at offset 19 of partition 0.*rolled-back-hold"):
-        stock.accept(REPLAY)
-    assert (stock.head(), stock.letters()) == (before, [8, 9, 18, 19])
+    stock.refuses(REPLAY, "log was truncated.*at offset 19 of partition 0.*rolled-back-hold")
+    assert stock.letters() == [8, 9, 18, 19]
     assert stock.accept(HOLD).lost == {0: 8}
 
 
@@ -189,9 +166,7 @@ def test_a_replay_lands_again_what_a_truncation_left(stock: Ledgers) -> None:
     stock.roll_back(1)
     stock.replace_log(kept=20, grown=25)
     stock.accept(REPLAY)
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_each_once()
+    stock.goes_on(each_once=True)
 
 
 @pytest.mark.long
@@ -203,6 +178,4 @@ def test_a_dropped_table_is_not_landed_over_dead_letters_that_are_in_no_log(stoc
         stock.start()
     assert stock.letters() == letters
     stock.drop(stock.dead_letters)
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_each_once()
+    stock.goes_on(each_once=True)

@@ -14,17 +14,15 @@ from frazil.ingest.setup import table_setup
 from frazil.lake.commit.dead_letters.decide import finish_open
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support.jobs import job
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 
 
-@pytest.mark.long
 def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next(
-    shop_of: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other driver has looked for open decisions and not yet read the ledger when this one decides, and pauses."""
     shop = shop_of(limits=Limits(first_rows=10, max_rows=10), partitions=1)
@@ -60,11 +58,8 @@ def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next
     shop.assert_each_record_once()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("bad", [(), (b"bad!!",)], ids=["no dead letters", "dead letters"])
-def test_a_driver_finishes_what_an_operator_left_open_while_it_staged(
-    shop_of: Callable[..., Shop], bad: tuple[bytes, ...]
-) -> None:
+def test_a_driver_finishes_what_an_operator_left_open_while_it_staged(shop_of: ShopOf, bad: tuple[bytes, ...]) -> None:
     """The operator's command put rolled back dead letters back, and died before it did more than decide."""
     shop = shop_of(limits=Limits(first_rows=10, max_rows=10), partitions=1)
     schema_id = shop.register()
@@ -82,7 +77,7 @@ def test_a_driver_finishes_what_an_operator_left_open_while_it_staged(
         side = Iceberg(shop.spark).load(shop.pipeline.table.dead_letters)
         side.manageSnapshots().rollbackTo(side.currentSnapshot().parentId()).commit()
         with pytest.raises(_Ended):
-            accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job(failpoint=_end))
+            shop.accept(Accepted.ROLLED_BACK_REPLAY, failpoint=_end)
 
     total = shop.drain(failpoint=operate)
     assert operated
@@ -116,8 +111,7 @@ def _end(step: str) -> None:
         raise _Ended
 
 
-@pytest.mark.long
-def test_two_that_finish_one_decision_append_its_rows_once(shop_of: Callable[..., Shop]) -> None:
+def test_two_that_finish_one_decision_append_its_rows_once(shop_of: ShopOf) -> None:
     """Another driver finishes it between any two looks that a finisher takes at the side table."""
     shop = shop_of(limits=Limits(first_rows=10, max_rows=10), partitions=1)
     table, schema_id = shop.pipeline.table, shop.register()

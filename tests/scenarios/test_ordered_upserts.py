@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,15 +11,12 @@ import pytest
 
 from frazil.declaration import ErrorMode, Limits, Order, Upsert
 from frazil.errors import InvalidInput, TooManyLate, WriteModeDiffers
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
-from tests.support import oracle
-from tests.support.jobs import Crash, crash_at, once
-from tests.support.shop import Shop, avro, frame
+from tests.support.jobs import once
+from tests.support.shop import ShopOf, avro, frame
 from tests.support.state_replay import VERSIONED, StateReplay, seconds
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 SOFT = Upsert(on_tombstone="soft_delete")
 BY_TIME = Upsert(order_by="_kafka_timestamp", on_tombstone="soft_delete")
 BY_VERSION = Upsert(order_by="version", on_tombstone="soft_delete")
@@ -49,8 +45,7 @@ def test_a_soft_delete_keeps_the_row_and_its_last_values(shop_of: ShopOf, versio
     state.produce(5, "here", at=11)  # a row of this batch
     state.produce(5, None, at=12)
     state.produce(77, None, at=13)  # was never there
-    state.shop.drain()
-    state.check()
+    state.settle()
     state.produce(0, None, at=20)
     state.produce(5, "again", at=21)
     state.shop.drain()
@@ -104,8 +99,7 @@ def test_any_records_in_any_batches_end_in_the_state_of_their_replay(
         for _ in range(dice.randrange(3, 25)):
             word = None if dice.random() < 0.3 else f"w{dice.randrange(1000)}"
             state.produce(dice.randrange(6), word, at=dice.randrange(40))
-        state.shop.drain()
-        state.check()
+        state.settle()
         if write.order_columns:
             found = {key: seconds(order) for key, order in orders(state).items()}
             assert found == {f"k{key}": row.place[0] for key, row in state.rows().items()}
@@ -122,13 +116,6 @@ def test_the_partitions_of_a_keys_records_do_not_matter(shop_of: ShopOf, seed: i
             state.produce(dice.randrange(5), word, at=dice.randrange(20), partition=dice.randrange(2))
         state.shop.drain()
         state.check(are_values_known=False)
-
-
-def compact(state: StateReplay) -> None:
-    state.shop.spark.sql(
-        f"CALL lake.system.rewrite_data_files(table => '{state.shop.pipeline.table.identifier}', options => "
-        "map('rewrite-all', 'true', 'delete-file-threshold', '1'))"
-    )
 
 
 def two_batches(state: StateReplay) -> None:
@@ -148,27 +135,15 @@ STEPS = ["stage.written", "publish.decided", "publish.searched", "publish.filled
 
 @pytest.mark.long
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("version", [2, 3])
-def test_a_compaction_in_between_leaves_the_staged_rows_right(shop_of: ShopOf, version: int, step: str) -> None:
-    state = state_of(shop_of, BY_TIME, version=version)
-    two_batches(state)
-    state.shop.drain(failpoint=once(step, lambda: compact(state)))
-    state.check(late=1)
-    assert state.shop.seen("batch_retried") == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("step", STEPS)
 def test_what_is_late_is_decided_again_when_rows_changed(shop_of: ShopOf, step: str) -> None:
     """Another engine sets a row's order: the staged record of its key must not land any more, and its values are kept."""
     state = state_of(shop_of, BY_TIME)
     two_batches(state)
-    table = f"lake.{state.shop.pipeline.table.identifier}"
 
     def changes() -> None:
         far = "TIMESTAMP '2033-01-01 00:00:00+00:00'"
-        state.shop.spark.sql(f"UPDATE {table} SET _order = {far}, user = 'theirs' WHERE order_id = 0")
-        state.shop.spark.sql(f"UPDATE {table} SET user = 'theirs' WHERE order_id = 2")
+        state.shop.sql(f"UPDATE {{}} SET _order = {far}, user = 'theirs' WHERE order_id = 0")
+        state.shop.sql("UPDATE {} SET user = 'theirs' WHERE order_id = 2")
 
     state.shop.drain(failpoint=once(step, changes))
     assert len(state.shop.seen("batch_retried")) == 1
@@ -185,27 +160,6 @@ def test_what_is_late_is_decided_again_when_rows_changed(shop_of: ShopOf, step: 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("write", [SOFT, BY_TIME], ids=["by_offset", "by_time"])
-def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop_of: ShopOf, write: Upsert, step: str) -> None:
-    state = state_of(shop_of, write)
-    two_batches(state)
-    assert state.shop.drain(failpoint=once(step, state.shop.drain)).fenced
-    state.check()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("step", [*STEPS, "stage.started", "stage.done", "publish.committed"])
-def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
-    state = state_of(shop_of, BY_TIME)
-    two_batches(state)
-    with pytest.raises(Crash):
-        state.shop.drain(failpoint=crash_at(step))
-    state.shop.drain()
-    state.check(late=1)
-
-
-@pytest.mark.long
 def test_a_topic_that_was_made_again_with_its_records_ends_in_the_same_state(shop_of: ShopOf) -> None:
     """Its offsets begin at 0: a record of the same order as its row's changes the row only if its place is the higher one."""
     state = state_of(shop_of, BY_TIME)
@@ -214,25 +168,19 @@ def test_a_topic_that_was_made_again_with_its_records_ends_in_the_same_state(sho
     state.shop.drain()
     before = state.rows()
     shop, records = state.shop, list(state.records)
-    shop.delete()
-    shop.create(2)
-    shop.new_producer(2)
-    accept(shop.pipeline, Accepted.TOPIC_RECREATED, "as the test says", shop.job())
+    shop.new_topic(2)
+    shop.accept(Accepted.TOPIC_RECREATED)
     for record in records:
         state.produce(record.key, record.word, at=record.at, partition=record.partition)
-    shop.drain()
-    state.check()
+    state.settle()
     assert {key: (row.word, row.deleted_at) for key, row in state.rows().items()} == {
         key: (row.word, row.deleted_at) for key, row in before.items()
     }
-    shop.delete()  # a shorter life: what it has of one order loses, what it has of a higher one wins
-    shop.create(2)
-    shop.new_producer(2)
-    accept(shop.pipeline, Accepted.TOPIC_RECREATED, "as the test says", shop.job())
+    shop.new_topic(2)  # a shorter life: what it has of one order loses, what it has of a higher one wins
+    shop.accept(Accepted.TOPIC_RECREATED)
     state.produce(0, "same order, lower place", at=12, partition=0)
     state.produce(3, "higher order", at=12)
-    shop.drain()
-    state.check()
+    state.settle()
     assert state.rows()[0].word == "tied"
 
 
@@ -284,12 +232,8 @@ def test_ties_are_counted_and_the_higher_place_wins(shop_of: ShopOf) -> None:
     state.produce(2, "higher", version=1, partition=1)
     state.shop.drain()
     state.check(late=1)
-    ties = [json.loads(s.summary["frazil.counts"]).get("order_ties") for s in snapshots(state)]
+    ties = [json.loads(s.summary["frazil.counts"]).get("order_ties") for s in state.shop.stored.snapshots()]
     assert ties == [None, 1, 2]
-
-
-def snapshots(state: StateReplay) -> list[object]:
-    return list(oracle.table(state.shop.lake, state.shop.pipeline.table.identifier).snapshots())
 
 
 @pytest.mark.long
@@ -303,7 +247,7 @@ def test_many_late_records_stop_the_pipeline_until_they_are_accepted(shop_of: Sh
     state.produce(2, "new", version=2)
     with pytest.raises(TooManyLate, match="100 of 101 records"):
         state.shop.drain()
-    accept(state.shop.pipeline, Accepted.LATE_RECORDS, "the source was restored", state.shop.job())
+    state.shop.accept(Accepted.LATE_RECORDS)
     state.shop.drain()
     state.check(late=100)
 
@@ -322,24 +266,12 @@ def test_what_never_changes_and_what_may(shop_of: ShopOf) -> None:
         shop.drain(replace(plain, write=BY_VERSION))
     shop.pipeline = replace(plain, write=SOFT)
     state.produce(1, None, at=2)
-    shop.drain()
-    state.check()
+    state.settle()
     shop.pipeline = plain
     for key in (1, 2):
         state.produce(key, None, at=3)
     shop.drain()
     state.records.clear()
-    state.check()
-
-
-@pytest.mark.long
-def test_the_order_of_a_table_is_its_own(shop_of: ShopOf) -> None:
-    state = state_of(shop_of, BY_VERSION)
-    state.produce(1, "first", version=1)
-    state.shop.drain()
-    for write in (SOFT, BY_TIME):
-        with pytest.raises(WriteModeDiffers, match="made for write mode upsert ordered by version"):
-            state.shop.drain(replace(state.shop.pipeline, write=write))
     state.check()
 
 
@@ -357,9 +289,7 @@ def test_the_order_stays_comparable_when_its_column_widens(shop_of: ShopOf, orde
     state.produce(1, "wide", version=6, at=4)
     state.shop.drain()
     state.check(late=1)
-    assert "long" in str(
-        oracle.table(state.shop.lake, state.shop.pipeline.table.identifier).schema().find_field("_order")
-    )
+    assert "long" in str(state.shop.stored.schema().find_field("_order"))
     state.produce(2, "wider", version=7)
     state.shop.drain()
     state.check(late=1)
@@ -385,20 +315,9 @@ def test_columns_that_were_added_since_a_row_landed_do_not_matter_to_a_soft_dele
     assert rows == {"k0": ("wide", {"x": 1}), "k1": ("first", None), "k2": ("first", None)}
 
 
-@pytest.mark.parametrize(
-    ("order_by", "fields", "message"),
-    [
-        ("price", [{"name": "price", "type": "double"}], "price is of type double, which orders no records"),
-        ("updated", [], "updated is not a column of the row"),
-        ("version", [{"name": "_order", "type": "int"}], "the column _order is Frazil's own"),
-        ("version", [{"name": "_deleted_at", "type": "long"}], "the column _deleted_at is Frazil's own"),
-    ],
-)
-def test_what_orders_no_records_is_refused_before_a_table_is_made(
-    shop_of: ShopOf, order_by: str, fields: list[object], message: str
-) -> None:
-    shop = shop_of(write=Upsert(order_by=Order(order_by), on_tombstone="soft_delete"), key_format="text")
-    shop.register({**VERSIONED, "fields": [*VERSIONED["fields"], *fields]})  # type: ignore[misc]
-    with pytest.raises(InvalidInput, match=message):
+def test_what_orders_no_records_is_refused_before_a_table_is_made(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(order_by=Order("price")), key_format="text")
+    shop.register({**VERSIONED, "fields": [*VERSIONED["fields"], {"name": "price", "type": "double"}]})
+    with pytest.raises(InvalidInput, match="price is of type double, which orders no records"):
         shop.drain()
     assert not shop.job().iceberg.exists(shop.pipeline.table.identifier)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from frazil.declaration.options import ErrorMode
 from frazil.errors import Fenced, RejectedRecords, TopicRecreated
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
-from tests.scenarios.test_accept import delete_records
-from tests.support.shop import Shop
+from tests.support.shop import ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 
 
 def test_records_that_another_driver_landed_and_retention_removed_are_not_lost(shop_of: ShopOf) -> None:
@@ -24,7 +19,7 @@ def test_records_that_another_driver_landed_and_retention_removed_are_not_lost(s
     driver.poll()
     shop.produce([b"v2", b"v3"])
     shop.drain()
-    delete_records(shop, 4)
+    shop.delete_records(4)
     with pytest.raises(Fenced, match="committed first"):
         driver.poll()
     shop.assert_proven()
@@ -36,13 +31,11 @@ def test_a_new_topic_that_another_driver_goes_on_with_needs_no_second_decision(s
     driver, next_ = shop.ingestion(run="the first"), shop.ingestion(run="the next")
     driver.poll()
     next_.poll()
-    shop.delete()
-    shop.create(1)
-    shop.new_producer(1)
+    shop.new_topic()
     shop.produce([b"new"])
     with pytest.raises(TopicRecreated):
         shop.drain()
-    accept(shop.pipeline, Accepted.TOPIC_RECREATED, "made again", shop.job())
+    shop.accept(Accepted.TOPIC_RECREATED)
     assert next_.poll(), "an operator decided, and no driver has landed more"
     with pytest.raises(Fenced, match="committed first"):
         driver.poll()
@@ -57,7 +50,7 @@ def test_a_record_that_an_operator_accepted_meanwhile_stops_nobody(shop_of: Shop
     driver.poll()
     shop.produce([b"\x00bad"])
     assert isinstance(shop.ended().error, RejectedRecords)
-    accept(shop.pipeline, Accepted.REJECTED_RECORDS, "known", shop.job())
+    shop.accept(Accepted.REJECTED_RECORDS)
     shop.drain()
     with pytest.raises(Fenced, match="committed first"):
         driver.poll()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,10 +12,9 @@ from frazil.errors import InvalidInput
 from tests.envelopes.fields_envelope import Fields, FieldsEvents
 from tests.scenarios.test_value_keys import Lines, record
 from tests.support import shop as shops
-from tests.support.shop import Shop
+from tests.support.shop import ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 CHANGE = record("Change", op="string", id="long", seq="long", word=["null", "string"])
 BY_ID = Fields(operation="op", key=("id",), order=("seq",))
 ORDERED = Upsert(key="id", order_by="seq", on_tombstone="soft_delete")

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from frazil.clients.registry.client import Registry
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, ErrorMode, Upsert
-from frazil.declaration.environment import Registry as RegistrySettings
-from frazil.errors import RejectedRecords
 from frazil.ingest.proof_landing import replay
 from frazil.lake.commit.fence import StageAgain
 from tests.scenarios.test_preview import previewed
 from tests.scenarios.test_rows_deleted import decided
-from tests.scenarios.test_upserts import verified
-from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
+from tests.support.topics import bodies
 from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 COLUMNS = ("id long", "who string", "amount decimal(14, 4)", "at struct<place: string>")
 BY = ("who", "truncate(10, amount)", "at.place")
-
-
-def bodies(*values: dict[str, Any]) -> list[bytes]:
-    return [json.dumps(value).encode() for value in values]
 
 
 def test_a_value_that_no_partition_holds_is_a_dead_letter(shop_of: ShopOf) -> None:
@@ -56,7 +45,7 @@ def test_a_value_that_no_partition_holds_is_a_dead_letter(shop_of: ShopOf) -> No
         "amount has too many digits for a partition, where it is truncated to 10: -9999999999.9999",
         f"at.place is too long for a partition, whose folder's name has at most 255 bytes:  {'%' * 19}…",
     ]
-    assert verified(shop).outcome == "proven"
+    shop.assert_proven(deep=False)
 
 
 def test_a_key_that_no_partition_holds_has_no_row_and_its_delete_is_a_delete(shop_of: ShopOf) -> None:
@@ -77,7 +66,7 @@ def test_a_key_that_no_partition_holds_has_no_row_and_its_delete_is_a_delete(sho
     shop.produce(bodies({"id": 3}), key=b"k", partition=0)
     shop.drain()
     assert [row["id"] for row in shop.landed()] == [3]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -100,7 +89,7 @@ def test_changes_that_no_partition_holds_are_dead_letters(shop_of: ShopOf, soft:
         shop.produce([None], key=key, partition=0)
     assert shop.drain().rejected == {"partition_value": 2}
     assert {row["who"] for row in shop.landed()} == {"short"}
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -132,28 +121,16 @@ def test_the_least_key_of_a_truncated_partition_has_one_row(shop_of: ShopOf, wri
         shop.drain()
     assert sorted((row["id"], row["word"]) for row in shop.landed()) == [(number, "second") for number in ids]
     for deep in (False, True):
-        assert verified(shop, deep=deep).outcome == "proven"
-
-
-@pytest.mark.long
-def test_such_a_record_suspends_a_pipeline_that_says_so(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format="json", columns=COLUMNS, table={"partition_by": BY}, on_error=ErrorMode.SUSPEND)
-    shop.produce(bodies({"id": 1, "who": "w" * 300, "amount": 1}), partition=0)
-    with pytest.raises(
-        RejectedRecords,
-        match=r"1 partition_value: record partition 0 offset 0: partition_value, no partition .*: who is too long for a partition.*255 bytes; nothing",
-    ):
-        shop.drain()
-    assert not shop.landed()
+        assert shop.verified(deep=deep).outcome == "proven"
 
 
 def widened(shop: Shop) -> int:
     """Land three rows, then register a version that widens the key, and have the table follow; return the first version's id."""
     narrow, wide = ({"type": "record", "name": "R", "fields": [{"name": "id", "type": of}]} for of in ("int", "long"))
-    schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(narrow))
+    schema_id = shop.register(narrow)
     shop.produce([frame(schema_id, avro(narrow, {"id": number})) for number in range(3)])
     shop.drain()
-    shop.registry_admin.register(f"{shop.topic}-value", json.dumps(wide))
+    shop.register(wide)
     shop.drain()
     return schema_id
 
@@ -167,16 +144,15 @@ def test_a_row_is_found_in_a_partition_whose_column_was_widened_since(shop_of: S
     shop.produce([frame(schema_id, b"\x00"), frame(schema_id, b"\x06")])
     shop.drain()
     assert sorted((row["id"], row["_kafka_offset"]) for row in shop.landed()) == [(0, 3), (1, 1), (2, 2), (3, 4)]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
 def test_rows_are_compared_in_a_partition_whose_column_was_widened_since(shop_of: ShopOf, tmp_path: Path) -> None:
     shop = shop_of(write=Upsert(key=("id",)), table={"partition_by": ("id",)}, partitions=1)
     widened(shop)
-    registry = Registry.of(RegistrySettings(url=shop.world.registry_url), Secrets({}))
-    assert replay(shop.pipeline, shop.job(), registry, shop.environment, tmp_path).findings == ()
-    shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.identifier} WHERE id = 1")
+    assert replay(shop.pipeline, shop.job(), shop.registry(), shop.environment, tmp_path).findings == ()
+    shop.sql("DELETE FROM {} WHERE id = 1")
     with pytest.raises(StageAgain, match="a column that partitions the table was widened since"):
         decided(shop)
 
@@ -188,11 +164,11 @@ def test_a_row_is_found_when_a_key_was_renamed_and_a_partition_widened_since(sho
         {"type": "record", "name": "R", "fields": [{**key, "type": "int"}, {"name": "p", "type": of}]}
         for key, of in (({"name": "id"}, "int"), ({"name": "kid", "aliases": ["id"]}, "long"))
     )
-    schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(first))
+    schema_id = shop.register(first)
     shop.produce([frame(schema_id, avro(first, {"id": number, "p": number})) for number in range(3)])
     shop.drain()
-    schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(later))
+    schema_id = shop.register(later)
     shop.produce([frame(schema_id, avro(later, {"kid": 0, "p": 0}))])
     shop.drain()
     assert sorted((row["kid"], row["_kafka_offset"]) for row in shop.landed()) == [(0, 3), (1, 1), (2, 2)]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +22,9 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
-from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 MODES: dict[str, Append | Upsert | Changelog] = {
     "append": Append(),
     "upsert": Upsert(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,30 +14,25 @@ from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Debezium, ErrorMode, Upsert
-from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.errors import InvalidInput, WriteModeDiffers
 from frazil.ingest.preview.preview import Preview, preview
-from tests.support import oracle
 from tests.support.debezium_events import Source
 from tests.support.documents import written
-from tests.support.shop import ORDER, Shop, frame
+from tests.support.shop import ORDER, Shop, ShopOf, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 WIDER = {**ORDER, "fields": [*ORDER["fields"], {"name": "coupon", "type": ["null", "string"], "default": None}]}
 
 
 def previewed(shop: Shop, count: int = 50, **more: Any) -> Preview:
-    registry = Registry.of(RegistrySettings(url=shop.world.registry_url), Secrets({}))
-    return preview(more.pop("pipeline", shop.pipeline), shop.job(), registry, count=count, **more)
+    return preview(more.pop("pipeline", shop.pipeline), shop.job(), shop.registry(), count=count, **more)
 
 
 def columns(shop: Shop) -> list[str]:
     """The table's columns without those of a record's place."""
-    names = [field.name for field in oracle.table(shop.lake, shop.pipeline.table.identifier).schema().fields]
+    names = [field.name for field in shop.stored.schema().fields]
     return [name for name in names if not name.startswith("_kafka") and name != "_ingested_at"]
 
 
@@ -85,7 +80,7 @@ def test_rows_and_reasons_are_those_of_a_run_and_nothing_is_written(shop: Shop) 
     assert "coupon" not in columns(shop)  # the table is as it was
     keyed = Upsert(key=("order_id",))
     with pytest.raises(WriteModeDiffers):
-        previewed(shop, pipeline=_with(shop, write=keyed, on_error=ErrorMode.DEAD_LETTER))
+        previewed(shop, pipeline=replace(shop.pipeline, write=keyed, on_error=ErrorMode.DEAD_LETTER))
 
 
 @pytest.mark.long
@@ -111,16 +106,6 @@ def test_changes_of_a_source_show_their_key_and_operation(shop_of: ShopOf) -> No
     assert [(row["id"], row["customer"]) for row in shop.landed()] == [(1, "b")]
     (dead,) = shop.dead()
     assert [(one.offset, one.reason) for one in found.rejected] == [(dead["offset"], dead["reason"])]
-
-
-@pytest.mark.long
-def test_declared_columns_of_json_are_decoded_as_by_a_run(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format="json", columns=("id long", "text string", "tags list<string>"))
-    values = [{"id": 1, "text": "é", "tags": ["a", None]}, {"id": 2}, {"id": "x"}, {"id": 3, "other": [1]}]
-    shop.produce([*(json.dumps(value).encode() for value in values), b"no json", None])
-    found = previewed(shop)
-    shop.drain()
-    check(shop, found)
 
 
 def test_a_topic_without_a_schema_says_what_it_waits_for(shop: Shop) -> None:
@@ -159,7 +144,3 @@ def test_the_command_prints_rows_and_reasons(shop: Shop, tmp_path: Path, monkeyp
     )
     shown = json.loads(ended.stdout)
     assert (shown["table_exists"], shown["rows"], len(shown["rejected"])) == (False, [], 1)
-
-
-def _with(shop: Shop, **changes: Any) -> Any:
-    return replace(shop.pipeline, **changes)

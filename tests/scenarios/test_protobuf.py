@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,15 +11,13 @@ import pytest
 
 from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.declaration import Append, Changelog, Upsert
-from frazil.declaration.options import Deletion, SubjectStrategy, Tombstones
+from frazil.declaration.options import Deletion, Tombstones
 from frazil.declaration.write_modes import WriteMode
 from frazil.errors import InvalidInput
-from tests.support import oracle
 from tests.support.proto import framed, protobuf
-from tests.support.shop import Shop, frame
+from tests.support.shop import Shop, ShopOf, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 
 ORDER = """syntax = "proto3";
 package shop;
@@ -41,7 +38,6 @@ message Order {
 message Line { string sku = 1; uint32 quantity = 2; }
 message Card { string last_four = 1; }
 """
-LATER = ORDER.replace("int32 order_id", "int64 order_id").replace("  enum Status", "  string note = 11;\n  enum Status")
 TWO = """syntax = "proto3";
 package shop;
 message Placed { int32 order_id = 1; string user = 2; }
@@ -94,26 +90,6 @@ def test_every_kind_of_field_lands(shop: Shop) -> None:
         None, "OPEN", [], None, "x",
     )  # fmt: skip
     assert {row["_kafka_schema_id"] for row in shop.landed()} == {schema_id}
-    shop.assert_each_record_once()
-
-
-@pytest.mark.long
-def test_a_field_that_is_added_and_one_that_is_widened_change_the_table_mid_way(shop: Shop) -> None:
-    first = register(shop, ORDER)
-    shop.produce([framed(first, protobuf(ORDER, {"orderId": 1}))])
-    shop.drain()
-    second = register(shop, LATER)
-    shop.produce(
-        [
-            framed(second, protobuf(LATER, {"orderId": str(2**40), "note": "later"})),
-            framed(first, protobuf(ORDER, {"orderId": -2})),
-        ]
-    )
-    assert shop.drain().written == 2
-    rows = by_id(shop)
-    assert {number: rows[number]["note"] for number in rows} == {1: None, 2**40: "later", -2: None}
-    kinds = {f.name: str(f.field_type) for f in oracle.table(shop.lake, shop.pipeline.table.identifier).schema().fields}
-    assert (kinds["order_id"], kinds["note"]) == ("long", "string")
     shop.assert_each_record_once()
 
 
@@ -218,21 +194,6 @@ def test_an_import_is_resolved_by_reference_whatever_its_name(shop: Shop) -> Non
     shop.produce([framed(schema_id, body)])
     assert shop.drain().written == 1
     assert by_id(shop)[5]["price"] == {"units": 7, "currency": "EUR"}
-
-
-@pytest.mark.long
-def test_only_the_declared_message_lands_when_a_topic_has_several(shop_of: ShopOf) -> None:
-    strategy = SubjectStrategy.TOPIC_RECORD
-    shop = shop_of(value_format="protobuf", subject_strategy=strategy, record_name="shop.Shipped")
-    schema_id = register(shop, TWO, subject=f"{shop.topic}-shop.Shipped")
-    assert register(shop, TWO, subject=f"{shop.topic}-shop.Placed") == schema_id
-    shipped = protobuf(TWO, {"orderId": 1, "carrier": "dhl"}, message="shop.Shipped")
-    shop.produce([framed(schema_id, shipped, 1), framed(schema_id, protobuf(TWO, {"orderId": 2}))])
-    total = shop.drain()
-    assert (total.written, total.rejected) == (1, {"foreign_schema": 1})
-    (row,) = shop.landed()
-    assert (row["order_id"], row["carrier"]) == (1, "dhl")
-    assert "user" not in row
 
 
 MAPS = """syntax = "proto3";

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from frazil.declaration import SubjectStrategy
-from tests.support.shop import Shop, avro, frame
+from tests.support.shop import Shop, ShopOf, avro, frame
 from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 
 
 def record(name: str, *fields: str) -> dict[str, Any]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from frazil.declaration import Limits
 from frazil.declaration.options import ErrorMode, MetadataColumns
 from frazil.errors import RejectedRecords
-from tests.support.shop import Shop, frame
+from tests.support.shop import Shop, ShopOf, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 
 
 def test_records_become_rows_with_their_coordinates(shop: Shop) -> None:
@@ -36,14 +32,6 @@ def test_a_second_run_adds_only_what_is_new(shop: Shop) -> None:
     assert shop.drain().read == 0
     shop.produce(shop.orders(5, schema_id, first=10))
     assert shop.drain().read == 5
-    shop.assert_each_record_once()
-
-
-@pytest.mark.long
-def test_many_small_batches_land_what_one_would(shop_of: ShopOf) -> None:
-    shop = shop_of(limits=Limits(first_rows=7, max_rows=7))
-    shop.produce(shop.orders(50, shop.register()))
-    assert shop.drain().batches == 8
     shop.assert_each_record_once()
 
 
@@ -90,29 +78,3 @@ def test_coordinates_can_be_one_struct(shop_of: ShopOf) -> None:
     shop.produce(shop.orders(3, shop.register()))
     shop.drain()
     assert sorted((r["_kafka"]["partition"], r["_kafka"]["offset"]) for r in shop.landed()) == sorted(shop.journal)
-
-
-@pytest.mark.parametrize(
-    ("value_format", "good", "bad", "value"),
-    [
-        pytest.param("text", "grüße".encode(), b"\xff\xfe", "grüße", marks=pytest.mark.long),
-        ("json", b'{"a": [1, 2]}', b'{"a": [1, 2}', '{"a": [1, 2]}'),
-        pytest.param("bytes", b"\x00\xff", None, b"\x00\xff", marks=pytest.mark.long),
-    ],
-)
-def test_formats_without_a_registry_land_as_one_column(
-    shop_of: ShopOf, value_format: str, good: bytes, bad: bytes | None, value: object
-) -> None:
-    shop = shop_of(value_format=value_format)
-    shop.produce([good, bad])
-    shop.drain()
-    assert [row["value"] for row in shop.landed()] == [value]
-    assert [row["value"] for row in shop.dead()] == [bad]
-
-
-@pytest.mark.long
-def test_a_partitioned_sorted_table_holds_the_same_rows(shop_of: ShopOf) -> None:
-    shop = shop_of(table={"partition_by": ("bucket(4, order_id)", "days(_kafka_timestamp)"), "sort_by": ("user",)})
-    shop.produce(shop.orders(40, shop.register()))
-    shop.drain()
-    shop.assert_each_record_once()

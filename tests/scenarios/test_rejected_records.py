@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,19 +12,17 @@ from frazil.declaration import Append, Changelog, ErrorMode, Upsert
 from frazil.errors import InvalidInput, RejectedRecords
 from frazil.lake.ledger.stop import Stop
 from frazil.lake.read.stored_tables import Lake
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
 from frazil.status.pipeline_status import PipelineStatus, status_of
 from tests.support.jobs import Crash, crash_at
-from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 TEXT = {**ORDER, "fields": [ORDER["fields"][0], ORDER["fields"][1], {"name": "amount", "type": "string"}]}
 
 
 def accepted(shop: Shop, **overrides: Any) -> Acceptance:
-    return accept(shop.pipeline, Accepted.REJECTED_RECORDS, "as the test says", shop.job(**overrides))
+    return shop.accept(Accepted.REJECTED_RECORDS, **overrides)
 
 
 def stopped(shop: Shop) -> RejectedRecords:
@@ -94,8 +91,7 @@ def test_a_decision_that_was_killed_is_made_again_or_counts(shop_of: ShopOf, ste
     if step == "accept.decided":
         assert stopped(shop).facts["record"]
         accepted(shop)
-    with pytest.raises(Crash):
-        shop.drain(failpoint=crash_at("publish.committed"))
+    shop.die("publish.committed")
     assert shop.ended().error is None
     assert (len(shop.landed()), len(shop.dead())) == (40, 200)
     shop.assert_proven(deep=True)
@@ -106,7 +102,7 @@ def test_a_stop_is_over_when_a_changed_declaration_lands_the_records(shop_of: Sh
     shop = shop_of(write=Upsert(), key_format="text", partitions=1)
     shop.produce([*shop.orders(2, shop.register()), b"bad!!!"])
     stopped(shop)
-    properties = shop.job().iceberg.load(shop.pipeline.table.identifier).properties()
+    properties = shop.table.properties()
     found = Stop.of(properties, shop.pipeline.name)
     assert found is not None
     assert (found.records, found.until) == ({0: [[2, 3]]}, {0: 3})

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from frazil.declaration import Limits
 from frazil.errors import TooManyRejected
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support.jobs import Crash
-from tests.support.shop import Shop
+from tests.support.shop import ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 
-def test_mostly_rejected_batches_are_committed_only_after_an_operators_decision(shop_of: Callable[..., Shop]) -> None:
+def test_mostly_rejected_batches_are_committed_only_after_an_operators_decision(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1, limits=Limits(first_rows=150, max_rows=150))
     schema_id = shop.register()
     shop.produce([*shop.orders(50, schema_id), *[b'{"order_id": 1}'] * 250])
     with pytest.raises(TooManyRejected, match="rejected-share"):
         shop.drain()
     assert (shop.landed(), shop.dead()) == ([], [])
-    accept(shop.pipeline, Accepted.REJECTED_SHARE, "the producer is known", shop.job())
+    shop.accept(Accepted.REJECTED_SHARE)
     shop.produce([b'{"order_id": 1}'] * 100)  # what comes later was not decided on
     with pytest.raises(TooManyRejected, match=r'"0":300.* to .*"0":400'):
         shop.drain()
@@ -32,13 +29,13 @@ def test_mostly_rejected_batches_are_committed_only_after_an_operators_decision(
 
 @pytest.mark.long
 @pytest.mark.parametrize("step", ["publish.committed", "stage.done"])
-def test_a_restart_midway_does_not_ask_for_the_decision_again(shop_of: Callable[..., Shop], step: str) -> None:
+def test_a_restart_midway_does_not_ask_for_the_decision_again(shop_of: ShopOf, step: str) -> None:
     shop = shop_of(partitions=2, limits=Limits(first_rows=150, max_rows=150))
     shop.register()
     shop.produce([b'{"order_id": 1}'] * 500)
     with pytest.raises(TooManyRejected):
         shop.drain()
-    accept(shop.pipeline, Accepted.REJECTED_SHARE, "the producer is known", shop.job())
+    shop.accept(Accepted.REJECTED_SHARE)
     reached = 0
 
     def crash(here: str) -> None:

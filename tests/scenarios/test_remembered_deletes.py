@@ -6,7 +6,6 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,29 +14,21 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.audit.verify import verify
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Keep, Limits, Order, Upsert
 from frazil.declaration.environment import Environment
 from frazil.errors import InvalidInput, RememberedDeletesLost
-from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.remembered_deletes import EACH, RememberedDeletes
-from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import LocalServices
-from frazil.maintain.compact import compact
 from frazil.maintain.expire import carry, expire
-from frazil.maintain.lease import Lease
 from frazil.maintain.orphans import orphans
-from frazil.maintain.target import MaintenanceRun, Policy, Target
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.schemas.iceberg import identifier_fields
-from tests.support.jobs import Crash, crash_at, once
-from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.jobs import once
+from tests.support.keyed_topic import record
+from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
 from tests.support.state_replay import EPOCH_MS, StateReplay
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 BY_TIME = Upsert(order_by="_kafka_timestamp")
 SMALL = Limits(first_rows=4, max_rows=4)
 DAY = 86_400.0
@@ -49,46 +40,9 @@ def state_of(shop_of: ShopOf, write: Upsert = BY_TIME, *, version: int = 2, **ch
 
 
 def remembered(state: StateReplay) -> RememberedDeletes:
-    last = entry(state.shop.job().iceberg.load(state.shop.pipeline.table.identifier), state.shop.pipeline.name)
-    assert last is not None
-    return last.remembered_deletes
+    return state.shop.entry().remembered_deletes
 
 
-@pytest.mark.long
-def test_an_older_record_does_not_bring_a_deleted_row_back(shop_of: ShopOf) -> None:
-    """Whether its key had a row or not. A newer one does, an older delete changes nothing, and a newer one counts from then on."""
-    state = state_of(shop_of)
-    for key in range(4):
-        state.produce(key, "first", at=10)
-    state.shop.drain()
-    assert remembered(state) == RememberedDeletes()
-    state.produce(0, None, at=20)
-    state.produce(1, None, at=20)
-    state.produce(9, None, at=20)  # never was there
-    state.shop.drain()
-    account = state.check(late=0)
-    assert (account.deleted, account.absent) == (2, 1)
-    assert [file.rows for file in remembered(state).files] == [3]
-    state.produce(0, "late", at=15)
-    state.produce(1, "newer", at=25)
-    state.produce(9, "late", at=19)
-    state.produce(2, None, at=9)  # is late for its row
-    state.shop.drain()
-    state.check(late=3)
-    state.produce(0, None, at=17)  # is late for the delete
-    state.produce(9, None, at=30)
-    state.produce(1, "late for its row", at=22)
-    state.shop.drain()
-    account = state.check(late=5)
-    assert (account.deleted, account.absent) == (0, 1)
-    state.produce(9, "late for the second delete", at=29)
-    state.produce(0, "newer", at=21)
-    state.shop.drain()
-    account = state.check(late=6)
-    assert (account.inserted, account.updated) == (1, 0)
-
-
-@pytest.mark.long
 def test_a_delete_is_forgotten_after_the_declared_time(shop_of: ShopOf) -> None:
     """The time is that of the drivers, not of the records: a topic that is landed late has old ones."""
     state = state_of(shop_of, replace(BY_TIME, order_by=Order("_kafka_timestamp", remember_deletes="3 days")))
@@ -110,7 +64,6 @@ def test_a_delete_is_forgotten_after_the_declared_time(shop_of: ShopOf) -> None:
     assert len(remembered(state).files) == 1
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_any_records_in_any_batches_end_in_the_state_of_their_replay(shop_of: ShopOf, seed: int, version: int) -> None:
@@ -129,32 +82,25 @@ def test_any_records_in_any_batches_end_in_the_state_of_their_replay(shop_of: Sh
     assert merged
 
 
-def upkeep(state: StateReplay, *, days: float = 0.0) -> tuple[MaintenanceRun, Target]:
-    """A maintenance run, so many days from now."""
-    run = MaintenanceRun(state.shop.job(clock=lambda: time.time() + days * DAY), Policy(grace_seconds=0))
-    return run, Target(state.shop.pipeline, is_dead_letter_table=False)
-
-
 def key_files(state: StateReplay) -> set[str]:
     """The files of deleted keys that exist."""
-    location = state.shop.job().iceberg.load(state.shop.pipeline.table.identifier).location()
+    location = state.shop.table.location()
     return {path.name for path in Path(urlsplit(location).path).glob("data/deleted-keys/**/*.parquet")}
 
 
 def remove_orphans(state: StateReplay, *, are_old: bool = True) -> int:
     """Make all files of the table old, and remove those that nothing needs; return how many these were."""
-    folder = Path(urlsplit(state.shop.job().iceberg.load(state.shop.pipeline.table.identifier).location()).path)
+    folder = Path(urlsplit(state.shop.table.location()).path)
     old = time.time() - 4 * DAY
     for path in folder.rglob("*") if are_old else ():
         os.utime(path, (old, old))
-    return orphans(*upkeep(state), remove=True).files_removed
+    return orphans(state.shop.upkeep(), state.shop.target, remove=True).files_removed
 
 
 def names(known: RememberedDeletes) -> set[str]:
     return {Path(location).name for location in known.locations}
 
 
-@pytest.mark.long
 def test_files_that_a_snapshot_names_stay_and_others_are_orphans(shop_of: ShopOf) -> None:
     """A rollback to a snapshot needs its files; behind its expiry they go. Without a file that the table needs, nothing lands.
 
@@ -164,18 +110,18 @@ def test_files_that_a_snapshot_names_stay_and_others_are_orphans(shop_of: ShopOf
     shop = state.shop
     for turn in range(EACH + 1):
         if turn == EACH - 1:  # the next batch merges the files
-            shop.job().iceberg.load(shop.pipeline.table.identifier).newAppend().commit()
+            shop.table.newAppend().commit()
         state.produce(turn, None, at=20)
         shop.drain()
     now = names(remembered(state))
     assert len(now) == 2 < EACH + 1 == len(key_files(state))
     shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, snapshots=Keep(3)))
-    assert expire(*upkeep(state)).snapshots == EACH
+    assert expire(shop.upkeep(), shop.target).snapshots == EACH
     remove_orphans(state)
     assert len(key_files(state)) == EACH + 1
     shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, snapshots=Keep(1)))
-    compact(*upkeep(state), Lease.of({}))
-    expire(*upkeep(state))
+    shop.compact()
+    expire(shop.upkeep(), shop.target)
     remove_orphans(state)
     assert key_files(state) == now
     for turn in range(EACH + 1):
@@ -196,12 +142,12 @@ def test_files_that_a_snapshot_names_stay_and_others_are_orphans(shop_of: ShopOf
         damage()
         with pytest.raises(RememberedDeletesLost, match="frazil accept .* remembered-deletes-lost"):
             shop.drain()
-        proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read))
+        proof = shop.verified()
         assert [finding.flaw for finding in proof.findings] == ([flaw] if flaw else [])
         assert all("remembered-deletes-lost" in finding.what for finding in proof.findings)
-    accept(shop.pipeline, Accepted.REMEMBERED_DELETES_LOST, "as the test says", shop.job())
+    shop.accept(Accepted.REMEMBERED_DELETES_LOST)
     with pytest.raises(InvalidInput, match="there is nothing to accept"):
-        accept(shop.pipeline, Accepted.REMEMBERED_DELETES_LOST, "once more", shop.job())
+        shop.accept(Accepted.REMEMBERED_DELETES_LOST)
     shop.drain()
     assert [(row["_kafka_key"], row["user"]) for row in shop.landed()] == [(f"k{EACH}", "back")]
     assert state.account().late == EACH + 2
@@ -240,17 +186,14 @@ def after_all(state: StateReplay) -> None:
 STEPS = ["stage.written", "publish.decided", "publish.searched", "publish.filled"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step", [*STEPS, "stage.started", "stage.done", "publish.committed"])
 def test_a_driver_that_died_at_a_step_leaves_rows_and_deletes_in_agreement(shop_of: ShopOf, step: str) -> None:
     state = state_of(shop_of)
     two_batches(state)
-    with pytest.raises(Crash):
-        state.shop.drain(failpoint=crash_at(step))
+    state.shop.die(step)
     after_all(state)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step", STEPS)
 def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop_of: ShopOf, step: str) -> None:
     state = state_of(shop_of)
@@ -259,7 +202,6 @@ def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop_of: ShopOf, 
     after_all(state)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("version", [2, 3])
 def test_upkeep_in_between_leaves_what_was_staged_right(shop_of: ShopOf, version: int, step: str) -> None:
@@ -270,11 +212,8 @@ def test_upkeep_in_between_leaves_what_was_staged_right(shop_of: ShopOf, version
     two_batches(state)
 
     def rewrite() -> None:
-        shop.spark.sql(
-            f"CALL lake.system.rewrite_data_files(table => '{shop.pipeline.table.identifier}', options => "
-            "map('rewrite-all', 'true', 'delete-file-threshold', '1'))"
-        )
-        expire(*upkeep(state))
+        shop.rewrite()
+        expire(shop.upkeep(), shop.target)
         remove_orphans(state, are_old=False)  # what this batch staged is not three days old
 
     shop.drain(failpoint=once(step, rewrite))
@@ -282,15 +221,13 @@ def test_upkeep_in_between_leaves_what_was_staged_right(shop_of: ShopOf, version
     after_all(state)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step", STEPS)
 def test_what_is_late_is_decided_again_when_another_engine_changes_rows(shop_of: ShopOf, step: str) -> None:
     state = state_of(shop_of)
     two_batches(state)
-    table = f"lake.{state.shop.pipeline.table.identifier}"
     far = "TIMESTAMP '2033-01-01 00:00:00+00:00'"
-    update = f"UPDATE {table} SET _order = {far}, user = 'theirs' WHERE _kafka_key = 'k3'"
-    state.shop.drain(failpoint=once(step, lambda: state.shop.spark.sql(update)))
+    update = f"UPDATE {{}} SET _order = {far}, user = 'theirs' WHERE _kafka_key = 'k3'"
+    state.shop.drain(failpoint=once(step, lambda: state.shop.sql(update)))
     assert len(state.shop.seen("batch_retried")) == 1
     rows = {row["_kafka_key"]: row["user"] for row in state.shop.landed()}
     assert rows == {"k1": "newer", "k3": "theirs", "k8": "new"}
@@ -301,21 +238,20 @@ def test_what_is_late_is_decided_again_when_another_engine_changes_rows(shop_of:
     assert state.account().late == 5
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
 def test_a_rollback_takes_deletes_back_with_the_rows(shop_of: ShopOf, event: Accepted) -> None:
     state = state_of(shop_of)
     shop = state.shop
     two_batches(state)
     before = remembered(state)
-    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    table = shop.table
     head = table.currentSnapshot().snapshotId()
     shop.drain()
     after = remembered(state)
     assert after != before
     table.refresh()
     table.manageSnapshots().rollbackTo(head).commit()
-    accept(shop.pipeline, event, "as the test says", shop.job())
+    shop.accept(event)
     assert remembered(state) == before
     if event is Accepted.ROLLED_BACK_REPLAY:
         after_all(state)
@@ -332,7 +268,6 @@ def test_a_rollback_takes_deletes_back_with_the_rows(shop_of: ShopOf, event: Acc
     assert state.account().late == 1
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
 def test_a_rollback_to_a_compaction_behind_an_expired_batch_keeps_its_deletes(shop_of: ShopOf, event: Accepted) -> None:
     state = state_of(shop_of)
@@ -341,17 +276,17 @@ def test_a_rollback_to_a_compaction_behind_an_expired_batch_keeps_its_deletes(sh
         state.produce(turn, None, at=20)
         shop.drain()
     before = remembered(state)
-    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    table = shop.table
     table.newAppend().commit()
     compaction = table.currentSnapshot().snapshotId()
     state.produce(EACH, None, at=20)
     shop.drain()
     shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, snapshots=Keep(2)))
-    assert expire(*upkeep(state)).snapshots == EACH
+    assert expire(shop.upkeep(), shop.target).snapshots == EACH
     remove_orphans(state)
     table.refresh()
     table.manageSnapshots().rollbackTo(compaction).commit()
-    accept(shop.pipeline, event, "as the test says", shop.job())
+    shop.accept(event)
     assert remembered(state) == before
     for turn in (0, EACH):
         state.produce(turn, "late", at=10)
@@ -360,27 +295,29 @@ def test_a_rollback_to_a_compaction_behind_an_expired_batch_keeps_its_deletes(sh
     assert rows == (set() if event is Accepted.ROLLED_BACK_REPLAY else {f"k{EACH}"})
 
 
-@pytest.mark.long
 def test_a_carried_tag_and_a_decision_keep_what_is_remembered(shop_of: ShopOf) -> None:
     state = state_of(shop_of)
     shop = state.shop
     shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, snapshots=Keep(1)))
     two_batches(state)
     known = remembered(state)
-    accept(shop.pipeline, Accepted.LATE_RECORDS, "as the test says", shop.job())
+
+    def later() -> float:
+        return time.time() + 30 * DAY
+
+    shop.accept(Accepted.LATE_RECORDS)
     assert remembered(state) == known
     for number in range(3):
-        table = shop.job().iceberg.load(shop.pipeline.table.identifier)
-        table.newAppend().commit() if number else compact(*upkeep(state), Lease.of({}))
-    carry(*upkeep(state, days=30))
+        table = shop.table
+        table.newAppend().commit() if number else shop.compact()
+    carry(shop.upkeep(clock=later), shop.target)
     assert remembered(state) == known
-    expire(*upkeep(state, days=30))
+    expire(shop.upkeep(clock=later), shop.target)
     remove_orphans(state)
     assert names(known) <= key_files(state)
     after_all(state)
 
 
-@pytest.mark.long
 def test_deletes_may_become_soft_and_back(shop_of: ShopOf) -> None:
     """What is remembered counts in both; a soft delete keeps its order in the row."""
     state = state_of(shop_of)
@@ -413,27 +350,24 @@ def test_deletes_may_become_soft_and_back(shop_of: ShopOf) -> None:
     assert state.account().late == 5
 
 
-KEY = {
-    "type": "record",
-    "name": "Key",
-    "fields": [{"name": "order_id", "type": "int"}, {"name": "zone", "type": "string"}],
-}
+KEY = record("Key", order_id="int", zone="string")
 
 
 class Keyed:
-    """A topic whose keys are records; a delete has an order, as it is of the key too."""
+    """A topic whose keys are records, and whose values may have the key's zone. A delete has an order, as it is of the key too."""
 
-    def __init__(self, shop: Shop, order_type: str = "int") -> None:
-        self.shop, self.late = shop, 0
-        self.evolve(order_type)
+    def __init__(self, shop: Shop, *, has_zone: bool = False) -> None:
+        self.shop, self.more = shop, [{"name": "zone", "type": "string"}] if has_zone else []
+        self.evolve("int")
         self.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(KEY))
 
     def evolve(self, order_type: str) -> None:
-        self.value = {**ORDER, "fields": [{"name": "order_id", "type": order_type}, *ORDER["fields"][1:]]}
+        fields = [{"name": "order_id", "type": order_type}, *ORDER["fields"][1:], *self.more]
+        self.value = {**ORDER, "fields": fields}
         self.value_id = self.shop.register(self.value)
 
     def put(self, number: int, word: str | None, at: int, zone: str = "z") -> None:
-        value = {"order_id": number, "user": word, "amount": None}
+        value = {"order_id": number, "user": word, "amount": None} | ({"zone": zone} if self.more else {})
         body = None if word is None else frame(self.value_id, avro(self.value, value))
         key = frame(self.key_id, avro(KEY, {"order_id": number, "zone": zone}))
         self.shop.produce([body], partition=0, key=key, timestamp=EPOCH_MS + at * 1000)
@@ -441,12 +375,8 @@ class Keyed:
     def check(self, rows: dict[tuple[int, str], str], late: int) -> None:
         found = {(row["order_id"], row["zone"]): row["user"] for row in self.shop.landed()}
         assert found == rows
-        proof = verify(self.shop.pipeline, Lake(self.shop.lake, Secrets({}).read), deep=True, wait=lambda _: None)
-        assert proof.outcome == "proven", proof.findings
-        last = entry(self.shop.job().iceberg.load(self.shop.pipeline.table.identifier), self.shop.pipeline.name)
-        assert last is not None
-        assert last.keys is not None
-        assert last.keys.late == late
+        self.shop.assert_proven(deep=True)
+        assert self.shop.account().late == late
 
 
 def keyed_life(keyed: Keyed) -> None:
@@ -474,7 +404,6 @@ def keyed_life(keyed: Keyed) -> None:
     keyed.check({(2, "x"): "other zone", (2, "y"): "newer"}, late=3 + EACH)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("partition_by", [(), ("bucket(4, order_id)",), ("zone",)])
 @pytest.mark.parametrize("order_by", ["_kafka_timestamp", ("_kafka_timestamp", "order_id")])
 def test_a_key_of_several_columns_is_the_same_when_one_widens(
@@ -485,7 +414,6 @@ def test_a_key_of_several_columns_is_the_same_when_one_widens(
     keyed_life(Keyed(shop_of(write=write, key_format="avro", table=table)))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("catalog", ["rest_lake", "glue_lake"])
 def test_deletes_are_remembered_in_an_object_store(
     request: pytest.FixtureRequest, local_world: LocalServices, spark: SparkSession, name: str, catalog: str
@@ -495,72 +423,48 @@ def test_deletes_are_remembered_in_an_object_store(
     keyed_life(Keyed(shop))
 
 
-@pytest.mark.long
 def test_the_columns_of_a_key_may_be_named_in_another_order_and_be_renamed(shop_of: ShopOf) -> None:
     """They are those of the table, by field id."""
     shop = shop_of(write=Upsert(key=("order_id", "zone"), order_by="_kafka_timestamp"), key_format="avro")
-    keyed = Keyed(shop)
-    keyed.value = {**keyed.value, "fields": [*keyed.value["fields"], {"name": "zone", "type": "string"}]}
-    keyed.value_id = shop.register(keyed.value)
+    keyed = Keyed(shop, has_zone=True)
 
-    def put(number: int, zone: str, at: int, name: str = "order_id", word: str = "late") -> None:
-        value = {name: number, "user": word, "amount": None, "zone": zone}
-        key = frame(keyed.key_id, avro(KEY, {"order_id": number, "zone": zone}))
-        body = frame(keyed.value_id, avro(keyed.value, value))
-        shop.produce([body], partition=0, key=key, timestamp=EPOCH_MS + at * 1000)
-
-    put(1, "z", 1, word="first")
+    keyed.put(1, "first", 1)
     shop.drain()
     keyed.put(1, None, 20)
     keyed.put(2, None, 20)
     shop.drain()
     shop.pipeline = replace(shop.pipeline, write=replace(shop.pipeline.write, key=("zone", "order_id")))
-    put(1, "z", 19)
-    put(2, "z", 19)
+    keyed.put(1, "late", 19)
+    keyed.put(2, "late", 19)
     shop.drain()
     keyed.check({}, late=2)
-    table = f"lake.{shop.pipeline.table.identifier}"
-    put(2, "z", 18)
-    put(1, "z", 18)
-    rename = f"ALTER TABLE {table} RENAME COLUMN user TO person"
-    shop.drain(failpoint=once("publish.decided", lambda: shop.spark.sql(rename)))
+    keyed.put(2, "late", 18)
+    keyed.put(1, "late", 18)
+    rename = "ALTER TABLE {} RENAME COLUMN user TO person"
+    shop.drain(failpoint=once("publish.decided", lambda: shop.sql(rename)))
     assert shop.landed() == []
 
 
-@pytest.mark.long
 def test_a_column_of_a_key_that_is_dropped_and_added_again_keeps_its_place_in_the_files(shop_of: ShopOf) -> None:
     """It has another field id, so the order of the ids is another one; files of before and after are merged."""
     shop = shop_of(write=Upsert(key=("order_id", "zone"), order_by="_kafka_timestamp"), key_format="avro")
-    keyed = Keyed(shop)
-    keyed.value = {**keyed.value, "fields": [*keyed.value["fields"], {"name": "zone", "type": "string"}]}
-    keyed.value_id = shop.register(keyed.value)
+    keyed = Keyed(shop, has_zone=True)
     for number in range(EACH - 1):
         keyed.put(number, None, 20)
         shop.drain()
-    table = f"lake.{shop.pipeline.table.identifier}"
     for change in ("DROP IDENTIFIER FIELDS order_id, zone", "DROP COLUMN order_id", "ADD COLUMN order_id INT"):
-        shop.spark.sql(f"ALTER TABLE {table} {change}")
-    stored = shop.job().iceberg.load(shop.pipeline.table.identifier)
-    stored.updateSchema().allowIncompatibleChanges().requireColumn("order_id").commit()
-    shop.spark.sql(f"ALTER TABLE {table} SET IDENTIFIER FIELDS order_id, zone")
-    assert identifier_fields(shop.job().iceberg.schema_json(stored)) == ("zone", "order_id")
+        shop.sql(f"ALTER TABLE {{}} {change}")
+    shop.table.updateSchema().allowIncompatibleChanges().requireColumn("order_id").commit()
+    shop.sql("ALTER TABLE {} SET IDENTIFIER FIELDS order_id, zone")
+    assert identifier_fields(shop.job().iceberg.schema_json(shop.table)) == ("zone", "order_id")
 
-    def put(number: int, at: int) -> None:
-        value = {"order_id": number, "user": "late", "amount": None, "zone": "z"}
-        key = frame(keyed.key_id, avro(KEY, {"order_id": number, "zone": "z"}))
-        shop.produce(
-            [frame(keyed.value_id, avro(keyed.value, value))], partition=0, key=key, timestamp=EPOCH_MS + at * 1000
-        )
-
-    put(0, 19)
+    keyed.put(0, "late", 19)
     keyed.put(EACH, None, 20)  # merges the files
     shop.drain()
     assert shop.landed() == []
-    put(1, 18)
-    put(EACH, 19)
+    keyed.put(1, "late", 18)
+    keyed.put(EACH, "late", 19)
     shop.drain()
     assert shop.landed() == []
-    last = entry(shop.job().iceberg.load(shop.pipeline.table.identifier), shop.pipeline.name)
-    assert last is not None
-    assert [column.name for column in last.remembered_deletes.columns] == ["order_id", "zone"]
-    assert len(last.remembered_deletes.files) == 1
+    known = shop.entry().remembered_deletes
+    assert ([column.name for column in known.columns], len(known.files)) == (["order_id", "zone"], 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,25 +17,21 @@ from frazil.audit.finding import Flaw
 from frazil.audit.verification import Replayed
 from frazil.cli.main import app
 from frazil.cli.pipelines.verify import REPLAYS
-from frazil.clients.registry.client import Registry
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, ErrorMode, Latest, Limits, Reading, Upsert
-from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import Isolation, SchemaEvolution
 from frazil.errors import InvalidInput, KeysMoved
 from frazil.ingest.proof_landing import replay
 from frazil.job.context import JobContext
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
-from tests.scenarios.test_accept import delete_records
 from tests.scenarios.test_debezium import debezium
 from tests.scenarios.test_kafka_events import transactional
 from tests.scenarios.test_lost_deletes import DAY_MS
-from tests.scenarios.test_upserts import ShopOf, State
+from tests.scenarios.test_upserts import State
 from tests.support import compaction
 from tests.support.debezium_events import PLACEHOLDER, Source
 from tests.support.documents import written
-from tests.support.shop import Shop, avro, frame
+from tests.support.keyed_topic import record
+from tests.support.shop import Shop, ShopOf, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 Ask = Callable[[Shop], Replayed]
@@ -45,10 +40,9 @@ Ask = Callable[[Shop], Replayed]
 @pytest.fixture
 def replayed(tmp_path: Path) -> Ask:
     def ask(shop: Shop) -> Replayed:
-        registry = Registry.of(RegistrySettings(url=shop.world.registry_url), Secrets({}))
         folder = tmp_path / shop.job().new_id()
         folder.mkdir()
-        return replay(shop.pipeline, shop.job(), registry, shop.environment, folder)
+        return replay(shop.pipeline, shop.job(), shop.registry(), shop.environment, folder)
 
     return ask
 
@@ -57,25 +51,16 @@ def flaws(found: Replayed) -> dict[str, int | None]:
     return {finding.flaw.value: finding.count for finding in found.findings}
 
 
-def write(shop: Shop, sql: str) -> None:
-    """Change the table as another engine does."""
-    name = f"{shop.lake.catalog.name}.{shop.pipeline.table.identifier}"
-    shop.spark.sql(sql.format(name))
-
-
 @pytest.mark.long
 def test_a_changed_value_is_found_that_the_proof_does_not_see(shop_of: ShopOf, replayed: Ask) -> None:
     shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     for word in ("first", "second"):
-        for number in range(8):
-            state.put(number, word)
-        state.delete(0)
-        shop.drain()
+        state.land(word, range(8), gone=[0])
     state.put(9, "not landed yet")
     found = replayed(shop)
     assert (found.findings, found.rows, found.records) == ((), 7, 18)
-    write(shop, "UPDATE {} SET user = 'other' WHERE order_id = 3")
+    shop.sql("UPDATE {} SET user = 'other' WHERE order_id = 3")
     shop.assert_proven(deep=True)
     found = replayed(shop)
     assert flaws(found) == {"row_differs": 1}
@@ -96,10 +81,7 @@ def test_the_command_lands_the_topic_again_and_says_what_it_found(
     shop = shop_of(write=Upsert(), key_format="text")
     state, name = State(shop), shop.pipeline.name
     for word in ("first", "second"):
-        for number in range(4):
-            state.put(number, word)
-        state.delete(0)
-        shop.drain()
+        state.land(word, range(4), gone=[0])
     monkeypatch.chdir(tmp_path)
     asked = ["verify", name, *written(tmp_path, [shop.pipeline], shop.environment), "--replay"]
     with monkeypatch.context() as patched:
@@ -110,7 +92,7 @@ def test_the_command_lands_the_topic_again_and_says_what_it_found(
         f"PROVEN {name} (values read): 10 read = 10 landed + 0 dead-lettered + 0 skipped",
         "the topic landed again: 10 records, the same 3 rows",
     ]
-    write(shop, "UPDATE {} SET user = 'other' WHERE order_id = 3")
+    shop.sql("UPDATE {} SET user = 'other' WHERE order_id = 3")
     command = [sys.executable, "-m", "frazil.cli.main", *asked, "--master", "local[1]", "--memory", "1g"]
     wrong = subprocess.run(command, capture_output=True, text=True, check=False)
     assert wrong.returncode == 1, wrong.stderr
@@ -122,13 +104,10 @@ def test_the_command_lands_the_topic_again_and_says_what_it_found(
 @pytest.mark.long
 def test_a_row_that_is_missing_or_left_is_found(shop_of: ShopOf, replayed: Ask) -> None:
     shop = shop_of(write=Upsert(), key_format="text")
-    state = State(shop)
-    for number in range(8):
-        state.put(number, "first")
-    shop.drain()
-    write(shop, "UPDATE {} SET _kafka_key = 'k100' WHERE order_id = 3")
-    write(shop, "UPDATE {} SET _kafka_key = 'k101' WHERE order_id = 4")
-    write(shop, "DELETE FROM {} WHERE order_id = 5")
+    State(shop).land("first", range(8))
+    shop.sql("UPDATE {} SET _kafka_key = 'k100' WHERE order_id = 3")
+    shop.sql("UPDATE {} SET _kafka_key = 'k101' WHERE order_id = 4")
+    shop.sql("DELETE FROM {} WHERE order_id = 5")
     assert flaws(replayed(shop)) == {"row_absent": 3, "row_left": 2}
 
 
@@ -149,7 +128,7 @@ def test_rows_marked_as_deleted_are_not_compared(shop_of: ShopOf, replayed: Ask,
     shop.drain()
     found = replayed(shop)
     assert (found.findings, found.rows, found.records) == ((), 5, 9)
-    write(shop, "UPDATE {} SET _deleted_at = NULL WHERE order_id = 1")
+    shop.sql("UPDATE {} SET _deleted_at = NULL WHERE order_id = 1")
     assert flaws(replayed(shop)) == {"row_left": 1}
 
 
@@ -171,7 +150,7 @@ def test_ties_of_the_order_come_to_the_same_rows(shop_of: ShopOf, replayed: Ask)
     assert {row["user"] for row in shop.landed()} == {"higher partition"}
     found = replayed(shop)
     assert (found.findings, found.rows, found.records) == ((), 3, 7)
-    write(shop, "UPDATE {} SET user = 'lower partition', _kafka_partition = 0, _kafka_offset = 1 WHERE order_id = 1")
+    shop.sql("UPDATE {} SET user = 'lower partition', _kafka_partition = 0, _kafka_offset = 1 WHERE order_id = 1")
     assert flaws(replayed(shop)) == {"row_differs": 1}
 
 
@@ -187,7 +166,7 @@ def test_values_that_were_left_out_are_compared(shop_of: ShopOf, replayed: Ask) 
     shop.drain()
     found = replayed(shop)
     assert (found.findings, found.rows) == ((), 3)
-    write(shop, "UPDATE {} SET note = 'other' WHERE id = 1")
+    shop.sql("UPDATE {} SET note = 'other' WHERE id = 1")
     assert flaws(replayed(shop)) == {"row_differs": 1}
 
 
@@ -212,9 +191,7 @@ def test_a_topic_that_is_not_all_of_the_table_is_not_compared(shop_of: ShopOf, r
 
     shop = shop_of(write=Upsert(), key_format="text")
     state, declared = State(shop), shop.pipeline
-    for number in range(4):
-        state.put(number, "first")
-    shop.drain()
+    state.land("first", range(4))
     shop.pipeline = replace(declared, start=Latest())
     assert "starts at latest" in why()
     shop.pipeline = replace(declared, table=replace(declared.table, schema_evolution=SchemaEvolution.FREEZE))
@@ -224,7 +201,7 @@ def test_a_topic_that_is_not_all_of_the_table_is_not_compared(shop_of: ShopOf, r
     shop.pipeline = declared
     state.put(2, "in another partition", partition=1)
     assert not replayed(shop).findings, "it is behind the table's offsets"
-    delete_records(shop, 1)
+    shop.delete_records(1)
     assert "partition 0" in why()
     shop.delete()
     shop.create(2)
@@ -241,10 +218,7 @@ def test_a_topic_whose_open_transaction_was_read_is_not_said_to_end_before(shop_
         kafka=Reading(isolation=Isolation.READ_UNCOMMITTED),
     )
     first, second = shop.orders(2, shop.register())
-    producer = transactional(shop, "open")
-    producer.begin_transaction()
-    producer.produce(shop.topic, first, key=b"1", partition=0)
-    producer.flush()
+    _producer = transactional(shop, "open", first, key=b"1")
     shop.produce([second], key=b"2", partition=0)
     shop.drain()
     assert replayed(shop).findings == ()
@@ -257,15 +231,12 @@ def test_a_topic_whose_open_transaction_was_read_is_not_said_to_end_before(shop_
 def test_keys_that_changed_their_partition_are_not_compared(shop_of: ShopOf, replayed: Ask) -> None:
     """The advice is not that of the pipeline: its decision was made."""
     shop = shop_of(write=Upsert(), key_format="text")
-    state = State(shop)
-    state.put(1, "first", partition=0)
-    shop.drain()
+    state = State(shop).land("first", [1], partition=0)
     state.put(1, "second", partition=1)
     with pytest.raises(KeysMoved):
         shop.drain()
-    accept(shop.pipeline, Accepted.KEYS_MOVED, "partitions were added", shop.job())
-    shop.drain()
-    state.check()
+    shop.accept(Accepted.KEYS_MOVED)
+    state.settle()
     (found,) = replayed(shop).findings
     assert found.flaw is Flaw.NOT_REPLAYED
     assert "an operator decided" in found.what
@@ -282,12 +253,8 @@ def test_a_table_that_is_not_there_is_not_compared(shop_of: ShopOf, replayed: As
 @pytest.mark.long
 def test_a_lost_file_ends_no_verification(shop_of: ShopOf, replayed: Ask) -> None:
     shop = shop_of(write=Upsert(), key_format="text")
-    state = State(shop)
-    for number in range(4):
-        state.put(number, "first")
-    shop.drain()
-    table = f"{shop.lake.catalog.name}.{shop.pipeline.table.identifier}"
-    (file, *_) = shop.spark.table(f"{table}.data_files").select("file_path").collect()
+    State(shop).land("first", range(4))
+    (file, *_) = shop.sql("SELECT file_path FROM {}.data_files").collect()
     Path(file.file_path.removeprefix("file:")).unlink()
     assert flaws(replayed(shop)) == {"not_replayed": None}
 
@@ -301,10 +268,7 @@ def test_a_table_that_appends_is_refused(shop_of: ShopOf, replayed: Ask) -> None
 @pytest.mark.long
 def test_a_compacted_topic_is_compared_only_at_its_end(shop_of: ShopOf, replayed: Ask) -> None:
     shop = shop_of(write=Upsert(), key_format="text", config={"cleanup.policy": "compact"})
-    state = State(shop)
-    for number in range(4):
-        state.put(number, "first")
-    shop.drain()
+    state = State(shop).land("first", range(4))
     assert not replayed(shop).findings
     state.put(1, "second")
     assert "compacted and has later records" in replayed(shop).findings[0].what
@@ -317,10 +281,7 @@ def test_what_compaction_left_of_a_topic_comes_to_the_same_rows(shop_of: ShopOf,
     """The broker removed superseded records, and deletes too: their keys are in no record."""
     shop = shop_of(write=Upsert(), key_format="text", partitions=1, config=compaction.COMPACTED)
     compaction.eager(shop.world.bootstrap)
-    state = State(shop)
-    for number in range(5):
-        state.put(number, "first", partition=0)
-    shop.drain()
+    state = State(shop).land("first", range(5), partition=0)
     state.delete(0, partition=0)
     for number in (1, 2, 3):
         state.put(number, "second", partition=0)
@@ -334,22 +295,18 @@ def test_what_compaction_left_of_a_topic_comes_to_the_same_rows(shop_of: ShopOf,
     assert [offset for offset in left if offset < 10] == [4, 6, 7]
     found = replayed(shop)
     assert (found.findings, found.rows, found.records) == ((), 4, len(left))
-    write(shop, "UPDATE {} SET user = 'other' WHERE order_id = 1")
-    write(shop, "UPDATE {} SET _kafka_key = 'k0' WHERE order_id = 4")
+    shop.sql("UPDATE {} SET user = 'other' WHERE order_id = 1")
+    shop.sql("UPDATE {} SET _kafka_key = 'k0' WHERE order_id = 4")
     assert flaws(replayed(shop)) == {"row_differs": 1, "row_absent": 1, "row_left": 1}
 
 
 @pytest.mark.long
 def test_a_column_that_was_dropped_is_found(shop_of: ShopOf, replayed: Ask) -> None:
     shop = shop_of(write=Upsert(), key_format="text")
-    state = State(shop)
-    for number in range(4):
-        state.put(number, "first")
-    shop.drain()
-    name = f"{shop.lake.catalog.name}.{shop.pipeline.table.identifier}"
-    shop.spark.sql(f"ALTER TABLE {name} DROP COLUMN amount")
+    State(shop).land("first", range(4))
+    shop.sql("ALTER TABLE {} DROP COLUMN amount")
     assert not replayed(shop).findings, "it was null in all rows"
-    shop.spark.sql(f"ALTER TABLE {name} DROP COLUMN user")
+    shop.sql("ALTER TABLE {} DROP COLUMN user")
     found = replayed(shop)
     assert flaws(found) == {"row_differs": None}
     assert "lacks columns that its topic has values of: user" in found.findings[0].what
@@ -369,15 +326,11 @@ def test_headers_that_are_kept_later_make_no_difference(shop_of: ShopOf, replaye
 @pytest.mark.long
 def test_a_version_that_would_make_another_table_is_said(shop_of: ShopOf, replayed: Ask) -> None:
     shop = shop_of(write=Upsert(key=("id",)))
-    versions = [
-        {"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}, {"name": "a", "type": of}]}
-        for of in ("int", ["int", "string"])
-    ]
-    schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(versions[0]))
-    shop.produce([frame(schema_id, avro(versions[0], {"id": 1, "a": 1}))])
+    versions = [record("R", id="long", a=of) for of in ("int", ["int", "string"])]
+    shop.produce([frame(shop.register(versions[0]), avro(versions[0], {"id": 1, "a": 1}))])
     shop.drain()
     assert replayed(shop).findings == ()
-    shop.registry_admin.register(f"{shop.topic}-value", json.dumps(versions[1]))
+    shop.register(versions[1])
     (found,) = replayed(shop).findings
     assert (found.flaw, "the column a is int in the table" in found.what) == ("not_replayed", True)
 
@@ -387,9 +340,8 @@ def test_a_column_that_was_renamed_since_the_last_commit_is_compared(shop_of: Sh
     shop = shop_of(write=Upsert(key=("id",)))
     key, names = {"name": "id", "type": "long"}, ({"name": "a"}, {"name": "b", "aliases": ["a"]})
     first, renamed = ({"type": "record", "name": "R", "fields": [key, {**name, "type": "int"}]} for name in names)
-    schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(first))
-    shop.produce([frame(schema_id, avro(first, {"id": 1, "a": 1}))])
+    shop.produce([frame(shop.register(first), avro(first, {"id": 1, "a": 1}))])
     shop.drain()
-    shop.registry_admin.register(f"{shop.topic}-value", json.dumps(renamed))
+    shop.register(renamed)
     shop.drain()
     assert replayed(shop).findings == ()

@@ -8,8 +8,6 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.audit.verification import Verification
-from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, ErrorMode, Upsert
 from frazil.errors import Fenced, InvalidInput
@@ -19,12 +17,11 @@ from frazil.recovery.recount import filled, rows_deleted
 from frazil.status.pipeline_status import status_of
 from tests.scenarios.test_upserts import State
 from tests.support.failpoint_steps import ACCEPT_STEPS
-from tests.support.jobs import Crash, crash_at, nothing
+from tests.support.jobs import Crash, crash_at, nothing, once
 from tests.support.ledgers import Ledgers
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
 pytestmark = pytest.mark.spark
-ShopOf = Callable[..., Shop]
 
 
 def accepted(stock: Ledgers, failpoint: Callable[[str], None] = nothing) -> Acceptance:
@@ -43,9 +40,7 @@ def test_deleted_rows_are_accepted_once_and_later_batches_carry_them_on(stock: L
         accepted(stock)
     delete(stock, 2, 13)
     assert (stock.verified().exit_code, accepted(stock).rows) == (1, 2)
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_proven()
+    stock.goes_on()
     found = stock.verified()
     assert (found.sum_of("deleted"), all(one.adds_up for one in found.partitions)) == (2, True)
     lake = Lake(stock.environment, Secrets({}).read)
@@ -82,23 +77,14 @@ def test_a_killed_decision_is_made_once(stock: Ledgers, step: str) -> None:
             accepted(stock)
     else:
         accepted(stock)
-    stock.start()
-    stock.land_with_dead_letters()
+    stock.goes_on()
     assert stock.verified().sum_of("deleted") == 1
-    stock.assert_proven()
 
 
 def test_a_row_that_goes_while_an_operator_decides_is_not_accepted_with_the_others(stock: Ledgers) -> None:
     delete(stock, 2)
-    done: list[str] = []
-
-    def meanwhile(step: str) -> None:
-        if step == "accept.decided" and not done:
-            done.append(step)
-            delete(stock, 3)
-
     with pytest.raises(Fenced):
-        accepted(stock, meanwhile)
+        accepted(stock, once("accept.decided", lambda: delete(stock, 3)))
     assert accepted(stock).rows == 2
     stock.assert_proven()
 
@@ -121,34 +107,24 @@ def decided(shop: Shop) -> Acceptance:
     return rows_deleted(shop.pipeline, Lake(shop.lake, Secrets({}).read), "erased", shop.job())
 
 
-def proof(shop: Shop) -> Verification:
-    return verify(shop.pipeline, Lake(shop.lake, Secrets({}).read))
-
-
 @pytest.mark.e2e
 def test_rows_of_an_upsert_table_are_accepted_and_an_exchange_is_not(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format="text")
-    state = State(shop)
-    for number in range(6):
-        state.put(number, "first")
-    shop.drain()
-    table = f"lake.{shop.pipeline.table.identifier}"
-    shop.spark.sql(f"DELETE FROM {table} WHERE order_id IN (2, 3)")
+    state = State(shop).land("first", range(6))
+    shop.sql("DELETE FROM {} WHERE order_id IN (2, 3)")
     state.put(3, "again")
-    state.put(7, "new")
-    shop.drain()
-    assert [finding.flaw for finding in proof(shop).findings] == ["missing"]
+    state.land("new", [7])
+    assert [finding.flaw for finding in shop.verified().findings] == ["missing"]
     assert decided(shop).rows == 2
     state.now.pop(2)
     state.check()
     state.put(2, "back")
     state.delete(4)
-    shop.drain()
-    state.check()
-    shop.spark.sql(f"UPDATE {table} SET _kafka_key = 'other' WHERE order_id = 5")
+    state.settle()
+    shop.sql("UPDATE {} SET _kafka_key = 'other' WHERE order_id = 5")
     with pytest.raises(InvalidInput, match="rows-deleted is for missing rows only"):
         decided(shop)
-    shop.spark.sql(f"DELETE FROM {table} WHERE order_id = 7")
+    shop.sql("DELETE FROM {} WHERE order_id = 7")
     with pytest.raises(InvalidInput, match="added or changed 1 rows"):
         decided(shop)
 
@@ -156,13 +132,10 @@ def test_rows_of_an_upsert_table_are_accepted_and_an_exchange_is_not(shop_of: Sh
 @pytest.mark.e2e
 def test_rows_of_a_changelog_are_accepted(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(), key_format="text")
-    state = State(shop)
-    for number in range(4):
-        state.put(number, "first")
-    shop.drain()
-    shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.identifier} WHERE order_id = 2")
+    State(shop).land("first", range(4))
+    shop.sql("DELETE FROM {} WHERE order_id = 2")
     assert json.dumps(decided(shop).rows) == "1"
-    found = proof(shop)
+    found = shop.verified()
     assert (found.exit_code, found.sum_of("deleted")) == (0, 1)
 
 
@@ -206,12 +179,11 @@ def test_empty_values_are_null_and_text_that_looks_like_one_stays(spark: SparkSe
 @pytest.mark.e2e
 def test_deleted_dead_letters_of_an_upsert_table_are_said_to_be_missing_without_a_command(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format="text", max_rejected_percent=100, on_error=ErrorMode.DEAD_LETTER)
-    state = State(shop)
-    state.put(1, "first")
+    State(shop).put(1, "first")
     shop.produce([b"bad"], key=b"2")
     shop.drain()
     shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.dead_letters}")
-    (note,) = (note for note in proof(shop).notes if "missing" in note)
+    (note,) = (note for note in shop.verified().notes if "missing" in note)
     assert note.startswith(f"dead letters are missing in table {shop.pipeline.table.dead_letters}: no decision counts")
     with pytest.raises(InvalidInput, match="dead letters are missing"):
         decided(shop)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from frazil.local.services import LocalServices, Part
 from frazil.schemas.wire_format import KEY_HEADER, VALUE_HEADER, guid_header
 from tests.support.proto import protobuf
 from tests.support.registry_server import RegistryServer
-from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
@@ -29,7 +28,7 @@ UNKNOWN = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 @pytest.fixture
 def guid_shop_of(
     local_world: LocalServices, registry: RegistryServer, spark: SparkSession, lake_environment: Environment, name: str
-) -> Callable[..., Shop]:
+) -> ShopOf:
     """Makes a shop whose schemas are in that registry."""
     world = replace(local_world, addresses={**local_world.addresses, Part.REGISTRY: {"url": registry.url}})
     return lambda **declared: Shop(world, spark, lake_environment, name, **declared)
@@ -45,7 +44,7 @@ def in_header(guid: str, path: tuple[int, ...] | None = None, name: str = VALUE_
 
 @pytest.mark.parametrize("headers", [True, False], ids=["headers kept", "headers not kept"])
 def test_records_whose_header_names_the_schema_land_beside_framed_ones(
-    guid_shop_of: Callable[..., Shop], registry: RegistryServer, headers: bool
+    guid_shop_of: ShopOf, registry: RegistryServer, headers: bool
 ) -> None:
     shop = guid_shop_of(headers=headers)
     schema_id = shop.register()
@@ -64,7 +63,7 @@ def test_records_whose_header_names_the_schema_land_beside_framed_ones(
 
 @pytest.mark.long
 def test_a_guid_that_is_met_before_its_version_was_known_lands_all_the_same(
-    guid_shop_of: Callable[..., Shop], registry: RegistryServer
+    guid_shop_of: ShopOf, registry: RegistryServer
 ) -> None:
     shop = guid_shop_of()
     registry.store.register(f"{shop.topic}-value", json.dumps(ORDER))
@@ -83,7 +82,7 @@ def test_a_guid_that_is_met_before_its_version_was_known_lands_all_the_same(
 
 @pytest.mark.long
 def test_a_header_that_names_no_schema_of_ours_makes_a_dead_letter_with_its_reason(
-    guid_shop_of: Callable[..., Shop], registry: RegistryServer
+    guid_shop_of: ShopOf, registry: RegistryServer
 ) -> None:
     shop = guid_shop_of()
     schema_id = shop.register()
@@ -117,7 +116,7 @@ def test_a_header_that_names_no_schema_of_ours_makes_a_dead_letter_with_its_reas
     ],
 )
 def test_other_formats_have_it_in_the_header_too(
-    guid_shop_of: Callable[..., Shop],
+    guid_shop_of: ShopOf,
     registry: RegistryServer,
     value_format: str,
     schema: str,
@@ -135,7 +134,7 @@ def test_other_formats_have_it_in_the_header_too(
 
 
 @pytest.mark.long
-def test_a_key_has_its_own_header(guid_shop_of: Callable[..., Shop], registry: RegistryServer) -> None:
+def test_a_key_has_its_own_header(guid_shop_of: ShopOf, registry: RegistryServer) -> None:
     shop = guid_shop_of(key_format="avro")
     value_guid = registry.store.guid(shop.register())
     key_guid = registry.store.guid(registry.store.register(f"{shop.topic}-key", '"long"'))

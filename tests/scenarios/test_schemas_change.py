@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from frazil.clients.registry.client import Registry
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits, Upsert
-from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import SchemaEvolution
 from frazil.ingest.proof_landing import replay
 from tests.scenarios.test_preview import previewed
-from tests.scenarios.test_state_readers import compacted
-from tests.support import oracle
-from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.jobs import once
+from tests.support.keyed_topic import record
+from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 
 
 def version(**changed: Any) -> dict[str, Any]:
@@ -41,7 +36,7 @@ AS_TEXT = version(order_id={"type": "string"})
 
 
 def kinds(shop: Shop) -> dict[str, str]:
-    schema = oracle.table(shop.lake, shop.pipeline.table.identifier).schema()
+    schema = shop.stored.schema()
     return {f.name: str(f.field_type) for f in schema.fields if not f.name.startswith("_")}
 
 
@@ -53,12 +48,6 @@ def test_a_new_field_is_a_new_column_in_the_same_run(shop: Shop) -> None:
     shop.drain()
     assert kinds(shop) == {"order_id": "long", "user": "string", "amount": "double", "note": "string"}
     shop.assert_each_record_once()
-
-
-def test_versions_side_by_side_in_one_batch_land_together(shop: Shop) -> None:
-    first, second = shop.register(), shop.register(ADDED)
-    shop.produce([*shop.orders(5, first), *shop.orders(5, second, first=5, schema=ADDED)])
-    assert shop.drain().written == 10
 
 
 @pytest.mark.long
@@ -130,29 +119,12 @@ def test_times_of_another_unit_are_rejected_not_mixed(shop: Shop) -> None:
 
 
 @pytest.mark.long
-def test_a_narrower_version_never_narrows_the_column(shop: Shop) -> None:
-    shop.produce(shop.orders(3, shop.register(ORDER)))
-    shop.drain()
-    shop.produce(shop.orders(3, shop.register(NARROW), first=3, schema=NARROW))
-    shop.drain()
-    assert kinds(shop)["order_id"] == "long"
-    assert len(shop.landed()) == 6
-
-
-@pytest.mark.long
 def test_records_of_a_version_that_cannot_land_are_kept_and_later_ones_still_flow(shop: Shop) -> None:
     good = shop.register()
     bad = shop.register(AS_TEXT)
     good_again = shop.register(ADDED)
-    import io
-
-    import fastavro
-
-    buffer = io.BytesIO()
-    fastavro.schemaless_writer(buffer, fastavro.parse_schema(AS_TEXT), {"order_id": "x", "user": "u", "amount": None})
-    shop.produce(
-        [*shop.orders(3, good), frame(bad, buffer.getvalue()), *shop.orders(3, good_again, first=3, schema=ADDED)]
-    )
+    value = frame(bad, avro(AS_TEXT, {"order_id": "x", "user": "u", "amount": None}))
+    shop.produce([*shop.orders(3, good), value, *shop.orders(3, good_again, first=3, schema=ADDED)])
     total = shop.drain()
     assert total.rejected == {"incompatible_schema": 1}
     assert total.written == 6
@@ -164,7 +136,7 @@ def test_records_of_a_version_that_cannot_land_are_kept_and_later_ones_still_flo
 def test_a_renamed_field_keeps_its_column(shop: Shop) -> None:
     shop.produce(shop.orders(3, shop.register()))
     shop.drain()
-    before = oracle.table(shop.lake, shop.pipeline.table.identifier).schema().find_field("user").field_id
+    before = shop.stored.schema().find_field("user").field_id
     renamed = {
         **ORDER,
         "fields": [
@@ -174,7 +146,7 @@ def test_a_renamed_field_keeps_its_column(shop: Shop) -> None:
     schema_id = shop.register(renamed)
     shop.produce([frame(schema_id, avro(renamed, {"order_id": 9, "customer": "new", "amount": None}))])
     shop.drain()
-    after = oracle.table(shop.lake, shop.pipeline.table.identifier).schema()
+    after = shop.stored.schema()
     assert after.find_field("customer").field_id == before
     assert sorted(r["customer"] for r in shop.landed()) == ["new", "u0", "u1", "u2"]
 
@@ -182,18 +154,15 @@ def test_a_renamed_field_keeps_its_column(shop: Shop) -> None:
 def test_a_members_values_stay_in_its_column_whatever_other_members_a_version_has(shop: Shop) -> None:
     """The registry forgets the first version in between, so only the table says which member has which column."""
 
-    def record(name: str, **fields: Any) -> dict[str, Any]:
-        return {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields.items()]}
-
     card, iban, gift = (record(name, number="string") for name in ("pay.Card", "pay.Iban", "gift.Card"))
 
     def send(value: dict[str, Any], how: list[Any], many: list[Any], alone: list[Any]) -> None:
         schema = record("Pay", order_id="long", how=how, many={"type": "array", "items": many}, alone=alone)
         defined: set[str] = set()
-        schema = json.loads(json.dumps(schema), object_hook=lambda tree: once(tree, defined))
+        schema = json.loads(json.dumps(schema), object_hook=lambda tree: defined_once(tree, defined))
         shop.produce([frame(shop.register(schema), avro(schema, value))])
 
-    def once(tree: dict[str, Any], defined: set[str]) -> Any:
+    def defined_once(tree: dict[str, Any], defined: set[str]) -> Any:
         is_second = tree.get("type") == "record" and tree["name"] in defined
         defined.add(tree.get("name", "")) if tree.get("type") == "record" else None
         return tree["name"] if is_second else tree
@@ -263,16 +232,9 @@ def test_two_drivers_that_evolve_at_once_agree(shop: Shop) -> None:
     shop.produce(shop.orders(3, shop.register()))
     shop.drain()
     shop.produce(shop.orders(3, shop.register(ADDED), first=3, schema=ADDED))
-    met: list[str] = []
-
-    def twin(step: str) -> None:
-        if step == "evolve.filled" and not met:
-            met.append(step)
-            shop.drain()
-
-    total = shop.drain(failpoint=twin)
-    assert met
-    assert total.written == 0
+    landed = list[int]()
+    total = shop.drain(failpoint=once("evolve.filled", lambda: landed.append(shop.drain().written)))
+    assert (landed, total.written) == ([3], 0)
     shop.assert_each_record_once()
 
 
@@ -292,9 +254,8 @@ def test_a_tables_layout_follows_an_aliases_rename_of_its_columns(shop_of: ShopO
     shop.drain()
     assert {row["number"]: row["customer"] for row in shop.landed()} == {0: "u0", 1: "new"}
     assert not [event for event in shop.seen("table_differs") if "partition_by" in event["message"]]
-    registry = Registry.of(RegistrySettings(url=shop.world.registry_url), Secrets({}))
-    assert replay(shop.pipeline, shop.job(), registry, shop.environment, tmp_path).findings == ()
-    compacted(shop)
+    assert replay(shop.pipeline, shop.job(), shop.registry(), shop.environment, tmp_path).findings == ()
+    shop.compact()
     assert {row["number"] for row in shop.landed()} == {0, 1}
 
 

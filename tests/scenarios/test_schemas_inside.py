@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Append, Changelog, Debezium, ErrorMode, Latest, Upsert
+from frazil.declaration import Append, Debezium, ErrorMode, Latest, Upsert
 from frazil.decode.writers import embedded_writers
 from frazil.errors import InvalidInput
-from tests.scenarios.test_debezium import check, check_flattened
+from tests.scenarios.test_debezium import check, land
 from tests.scenarios.test_debezium_json import LARGE, NAMES, debezium
 from tests.support.connect_events import ORDERS, ConnectSource, Written
 from tests.support.connect_schemas import decimal, field, struct
 from tests.support.debezium_events import PLACEHOLDER
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 FORMATS = {"value_format": "connect_json", "key_format": "connect_json"}
 
 
@@ -37,15 +35,13 @@ def record(schema: Any, payload: Any, **dumps: Any) -> bytes:
     return json.dumps({"schema": schema, "payload": payload}, **{"separators": (",", ":"), **dumps}).encode()
 
 
-@pytest.mark.long
 def test_the_columns_are_those_of_the_schemas_in_the_records(shop_of: ShopOf) -> None:
     """Of each version, from the first record on, in a batch with several of them and in a run that knows none."""
     shop = shop_with(shop_of, envelope=Debezium(source_column=True))
     source = source_of(shop, *LARGE, partitions=2)
     for number in range(5):
         source.write("r", number, customer=f"c{number}", note="n", blob=b"b", tags=["t", None], at=7, price=b"\x7b")
-    shop.drain()
-    check(source, *NAMES)
+    land(source, *NAMES)
     assert list(shop.landed()[0])[:7] == [*NAMES, "at", "price"]
     source.write("u", 1, customer="left out", note=PLACEHOLDER, blob=PLACEHOLDER.encode(), tags=[PLACEHOLDER], at=8)
     source.evolve((*LARGE[:-1], decimal("price", 20, 2), field("day", "int32", "io.debezium.time.Date")))
@@ -53,8 +49,7 @@ def test_the_columns_are_those_of_the_schemas_in_the_records(shop_of: ShopOf) ->
     source.delete(2)
     source.delete(3, event=False)
     source.write("u", 4, customer="é", price=-0.42)  # as decimal.format=NUMERIC writes it
-    shop.drain()
-    check(source, *NAMES)
+    land(source, *NAMES)
     found = {row["id"]: (row["at"], row["price"], row["day"]) for row in shop.landed()}
     at = datetime(1970, 1, 1, microsecond=7)
     assert found == {
@@ -67,12 +62,6 @@ def test_the_columns_are_those_of_the_schemas_in_the_records(shop_of: ShopOf) ->
     shop.assert_proven(deep=True)
 
 
-@pytest.mark.long
-def test_flattened_events_are_the_same_table(shop_of: ShopOf) -> None:
-    check_flattened(source_of(shop_with(shop_of), partitions=2, flat=True))
-
-
-@pytest.mark.long
 def test_another_writers_blanks_and_order_change_no_row(shop_of: ShopOf) -> None:
     """Only a known text at the beginning of a record spares its parsing."""
     shop = shop_with(shop_of, on_error=ErrorMode.DEAD_LETTER)
@@ -89,7 +78,6 @@ def test_another_writers_blanks_and_order_change_no_row(shop_of: ShopOf) -> None
     assert rows == [(1, "first", "p"), (2, "ü", "q"), (3, "behind", None), (4, "more", None)]
 
 
-@pytest.mark.long
 def test_a_pipeline_waits_for_the_first_record_with_a_schema(shop_of: ShopOf) -> None:
     """And then lands those before it, too."""
     shop = shop_with(shop_of)
@@ -101,16 +89,13 @@ def test_a_pipeline_waits_for_the_first_record_with_a_schema(shop_of: ShopOf) ->
     assert "waiting for a record that has its schema in its value" in shop.seen("idle")[-1]["message"]
     source.write("c", 1, customer="new")
     source.write("c", 2, customer="other")
-    shop.drain()
-    check(source, "id", "customer")
+    land(source, "id", "customer")
     shop.drain()  # all records are landed, and the columns are known from those before
     source.delete(2, event=False)
-    shop.drain()
-    check(source, "id", "customer")
+    land(source, "id", "customer")
     shop.assert_proven(deep=True)
 
 
-@pytest.mark.long
 def test_the_end_of_a_topic_has_a_schema_for_a_start_at_its_end(shop_of: ShopOf) -> None:
     shop = shop_with(shop_of, start=Latest())
     source = source_of(shop)
@@ -121,7 +106,6 @@ def test_the_end_of_a_topic_has_a_schema_for_a_start_at_its_end(shop_of: ShopOf)
     assert [row["id"] for row in shop.landed()] == [2]
 
 
-@pytest.mark.long
 def test_schemas_that_do_not_fit_and_records_without_one_are_dead_letters(shop_of: ShopOf) -> None:
     shop = shop_with(shop_of, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     source = source_of(shop)
@@ -144,7 +128,6 @@ def test_schemas_that_do_not_fit_and_records_without_one_are_dead_letters(shop_o
     assert [row["customer"] for row in shop.landed()] == ["lands"]
 
 
-@pytest.mark.long
 def test_a_schema_for_each_record_stops_the_pipeline(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded_writers, "MOST", 4)
     shop = shop_with(shop_of)
@@ -156,16 +139,6 @@ def test_a_schema_for_each_record_stops_the_pipeline(shop_of: ShopOf, monkeypatc
         shop.drain()
 
 
-@pytest.mark.long
-def test_a_topic_without_rows_is_refused(shop_of: ShopOf) -> None:
-    shop = shop_with(shop_of)
-    schema = struct("T", [field(name, "string") for name in ("id", "status", "event_count", "data_collections")])
-    shop.produce([record(schema, {"id": "1"})], key=source_of(shop).key(1), partition=0)
-    with pytest.raises(InvalidInput, match="a connector's transactions"):
-        shop.drain()
-
-
-@pytest.mark.long
 def test_a_first_record_of_another_kind_keeps_no_pipeline_from_its_rows(shop_of: ShopOf) -> None:
     """Neither in the run that read its schema in vain, nor with an envelope that unwraps it not."""
     shop = shop_with(shop_of, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
@@ -181,7 +154,6 @@ def test_a_first_record_of_another_kind_keeps_no_pipeline_from_its_rows(shop_of:
     shop.assert_proven(deep=True)
 
 
-@pytest.mark.long
 def test_values_and_keys_that_are_no_structs_are_one_column(shop_of: ShopOf) -> None:
     shop = shop_of(**FORMATS, write=Append())
     at = field("", "int64", "org.apache.kafka.connect.data.Timestamp", optional=False)
@@ -192,7 +164,6 @@ def test_values_and_keys_that_are_no_structs_are_one_column(shop_of: ShopOf) -> 
     assert {row["_kafka_key"] for row in rows} == {"k"}
 
 
-@pytest.mark.long
 def test_bytes_that_only_end_like_a_null_payload_delete_no_row(shop_of: ShopOf) -> None:
     shop = shop_of(**FORMATS, write=Upsert(), on_error=ErrorMode.DEAD_LETTER)
     row, key = struct("V", [field("name", "string")], optional=True), record({"type": "int32", "optional": False}, 1)
@@ -210,30 +181,3 @@ def test_bytes_that_only_end_like_a_null_payload_delete_no_row(shop_of: ShopOf) 
     shop.produce([none], key=key, partition=0)
     shop.drain()
     assert shop.landed() == []
-
-
-@pytest.mark.long
-def test_a_key_of_one_value_is_that_of_a_state(shop_of: ShopOf) -> None:
-    shop = shop_of(**FORMATS, write=Upsert())
-    value, key = struct("V", [field("name", "string")]), {"type": "int32", "optional": False}
-    shop.produce([record(value, {"name": "a"}), record(value, {"name": "b"})], key=record(key, 1), partition=0)
-    shop.produce([record(value, {"name": "c"}), None], key=record(key, 2), partition=0)
-    shop.drain()
-    assert [(row["_kafka_key"], row["name"]) for row in shop.landed()] == [(1, "b")]
-
-
-@pytest.mark.long
-def test_a_changelog_has_each_event(shop_of: ShopOf) -> None:
-    shop = shop_with(shop_of, write=Changelog())
-    source = source_of(shop)
-    source.write("r", 1, customer="first", note="n")
-    source.write("u", 1, customer="second", note=PLACEHOLDER)
-    source.delete(1)
-    shop.drain()
-    rows = sorted(shop.landed(), key=lambda row: row["_kafka_offset"])
-    assert [(row["_op"], row["id"], row["customer"], row["_unavailable"]) for row in rows] == [
-        ("r", 1, "first", None),
-        ("u", 1, "second", ["note"]),
-        ("d", 1, None, None),
-        ("d", 1, None, None),
-    ]

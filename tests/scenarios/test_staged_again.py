@@ -15,10 +15,9 @@ from frazil.declaration import Limits
 from frazil.ingest.loop import ATTEMPTS, Ingestion
 from frazil.lake.commit.fence import StageAgain
 from tests.support.registry_server import RegistryServer
-from tests.support.shop import ORDER, Shop
+from tests.support.shop import ORDER, Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 SMALL = Limits(first_rows=200, max_rows=200)
 RENAMED = {
     **ORDER,
@@ -59,7 +58,7 @@ def test_a_rename_by_alias_while_a_batch_is_published_ends_no_run(
             evolving.set()
 
     monkeypatch.setattr(Ingestion, "_settle", settled)
-    assert shop.drain(registry_url=registry.url, failpoint=failpoint).written == 600
+    assert shop.drain(registry=shop.registry(registry.url), failpoint=failpoint).written == 600
     assert evolved_meanwhile == [False]
     assert [event["changes"] for event in shop.seen("schema_evolved")] == [["column user renamed to customer"]]
     assert "customer" in shop.landed()[0]

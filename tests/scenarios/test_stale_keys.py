@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,21 +13,18 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ErrorMode, Limits, Upsert
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.key_totals import StaleKeys
 from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.orphans import remembered_files
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.status.pipeline_status import status_of
 from tests.scenarios.test_debezium import debezium
 from tests.scenarios.test_truncates import truncate, truncating
 from tests.support.debezium_events import PLACEHOLDER, Source
-from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
 from tests.support.state_replay import VERSIONED
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 LOG = {"on_error": ErrorMode.DEAD_LETTER, "max_rejected_percent": 100, "key_format": "text"}
 
 
@@ -74,18 +70,16 @@ class Produced:
 
 
 def stale_keys(shop: Shop) -> StaleKeys:
-    last = entry(shop.job().iceberg.load(shop.pipeline.table.identifier), shop.pipeline.name)
-    assert last is not None
+    last = shop.entry()
     assert last.stale_keys is not None
     return last.stale_keys
 
 
 def stale_files(shop: Shop) -> list[Path]:
-    location = shop.job().iceberg.load(shop.pipeline.table.identifier).location()
+    location = shop.table.location()
     return sorted(Path(urlsplit(location).path).glob("metadata/frazil-stale-keys-*"))
 
 
-@pytest.mark.long
 def test_a_key_is_stale_from_its_rejected_record_to_its_next_good_one(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), **LOG)
     made = Produced(shop)
@@ -119,7 +113,6 @@ def test_a_key_is_stale_from_its_rejected_record_to_its_next_good_one(shop_of: S
     assert stale_keys(shop) == StaleKeys(unknown=1)
 
 
-@pytest.mark.long
 def test_a_row_that_keeps_values_from_before_its_rejected_record_stays_stale(shop_of: ShopOf) -> None:
     """The rejected record may have had the values that the next change leaves out."""
     shop = debezium(shop_of, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
@@ -139,7 +132,6 @@ def test_a_row_that_keeps_values_from_before_its_rejected_record_stays_stale(sho
     assert stale_keys(shop).keys == 0
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("on_error", [ErrorMode.DEAD_LETTER, ErrorMode.SKIP])
 @pytest.mark.parametrize("write", [Upsert(), Upsert(on_tombstone="soft_delete")])
 @pytest.mark.parametrize("seed", range(2))
@@ -164,7 +156,6 @@ def test_any_records_in_any_batches_count_as_their_replay(
         made.check()
 
 
-@pytest.mark.long
 def test_the_key_of_a_rejected_record_is_that_of_its_value_or_of_its_own_key(shop_of: ShopOf) -> None:
     """With `order_by`: late records end nothing, and a record without an order has a key."""
     shop = shop_of(write=Upsert(key="order_id", order_by="version", on_tombstone="soft_delete"), **LOG)
@@ -190,7 +181,6 @@ def test_the_key_of_a_rejected_record_is_that_of_its_value_or_of_its_own_key(sho
     assert stale_keys(shop) == StaleKeys(unknown=1)
 
 
-@pytest.mark.long
 def test_a_truncate_that_deletes_all_rows_leaves_no_stale_key_before_it(shop_of: ShopOf) -> None:
     shop, source = truncating(shop_of, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     source.write("c", 1, customer="first")
@@ -210,7 +200,6 @@ def test_a_truncate_that_deletes_all_rows_leaves_no_stale_key_before_it(shop_of:
     shop.assert_proven(deep=True)
 
 
-@pytest.mark.long
 def test_a_rollback_takes_stale_keys_back_and_a_replay_counts_them_again(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), **LOG)
     made = Produced(shop)
@@ -227,13 +216,12 @@ def test_a_rollback_takes_stale_keys_back_and_a_replay_counts_them_again(shop_of
     shop.drain()
     made.check()
     iceberg.load(name).manageSnapshots().setCurrentSnapshot(head).commit()
-    accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job())
+    shop.accept(Accepted.ROLLED_BACK_REPLAY)
     assert stale_keys(shop) == before
     shop.drain()
     made.check()
 
 
-@pytest.mark.long
 def test_a_lost_file_and_an_earlier_release_begin_the_count_again(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +246,6 @@ def test_a_lost_file_and_an_earlier_release_begin_the_count_again(
     made.bad(3)
     shop.drain(clock=lambda: 2_000_000_200.0)
     assert replace(stale_keys(shop), file="") == StaleKeys(keys=1, since=2_000_000_200_000_000)
-    proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read))
+    proof = shop.verified()
     assert proof.outcome == "proven", proof.findings
     assert "1 keys are stale: their newest record was rejected (counted since 2033-05-18 03:36 UTC)" in proof.notes

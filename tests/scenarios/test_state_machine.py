@@ -19,7 +19,6 @@ from frazil.errors import KeysMoved
 from frazil.job.context import JobContext
 from frazil.lake.sql.changelog_sql import ChangelogTable
 from frazil.local.services import LocalServices
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.write import upsert
 from tests.support import trino_server
@@ -175,7 +174,7 @@ class DecidedShop(Shop):
             return super().drain(*given, **options)
         except KeysMoved:
             self.decisions += 1
-            accept(self.pipeline, Accepted.KEYS_MOVED, "as the test says", self.job())
+            self.accept(Accepted.KEYS_MOVED)
             return super().drain(*given, **options)
 
 

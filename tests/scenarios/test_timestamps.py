@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -12,10 +11,9 @@ from pyspark.sql import functions as F
 from frazil.declaration.engines import Limits
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 ANY_TIME = {"message.timestamp.before.max.ms": str(2**63 - 1), "message.timestamp.after.max.ms": str(2**63 - 1)}
 MICROSECONDS, NANOSECONDS = 1_700_000_000_000_000, 1_700_000_000_000_000_000
 OVERFLOW = 9_223_372_036_854_776
@@ -74,7 +72,7 @@ def test_rows_are_complete_up_to_the_partition_that_is_behind(shop_of: ShopOf) -
     first, *_ = shop.seen("batch_committed")
     behind = time.time() - ms(2026, 1) / 1000
     assert abs(first["freshness_seconds"] - behind) < 600
-    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    table = shop.table
     last = entry(table, shop.pipeline.name)
     assert last is not None
     assert last.valid_through == ms(2026, 1) + 7

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from frazil.clients import kafka_records
 from frazil.declaration import Limits
-from frazil.errors import DeadLetterTableMismatch, InvalidInput, LogTruncated, TopicRecreated
+from frazil.errors import LogTruncated, TopicRecreated
 from frazil.job.context import ConsumerGroups
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_accept import Renamed
 from tests.scenarios.test_timestamps import ANY_TIME, NANOSECONDS
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 FIRST = 1_767_225_600_000
 
 
@@ -45,16 +41,14 @@ def truncated(shop: Shop, *, kept: int, grown: int) -> Renamed:
     """Cut the log to `kept` records and have it grow to `grown`: a new topic that is told under the old id."""
     kafka = shop.job().kafka
     real = kafka.topic(shop.topic).topic_id
-    shop.delete()
-    shop.create(1)
-    shop.journal.clear()
+    shop.new_topic()
     produce(shop, 0, kept)
     produce(shop, kept, grown - kept, late=5_000)
     return Renamed(shop.job().kafka, real)
 
 
 def accepted(shop: Shop, event: Accepted, kafka: Any) -> dict[int, int]:
-    return dict(accept(shop.pipeline, event, "as the test says", shop.job(kafka=kafka)).after.at)
+    return dict(shop.accept(event, kafka=kafka).after.at)
 
 
 @pytest.mark.long
@@ -69,9 +63,7 @@ def test_a_timestamp_beyond_the_calendar_does_not_hinder_the_replay(shop_of: Sho
     produce_around(late=0)
     shop.drain()
     real = shop.job().kafka.topic(shop.topic).topic_id
-    shop.delete()
-    shop.create(1, ANY_TIME)
-    shop.journal.clear()
+    shop.new_topic(1, ANY_TIME)
     produce_around(late=5_000)
     kafka = Renamed(shop.job().kafka, real)
     assert accepted(shop, Accepted.LOG_TRUNCATED_REPLAY, kafka) == {0: 4}
@@ -94,10 +86,7 @@ def test_more_records_between_such_timestamps_than_the_driver_holds_do_not_hinde
     produce_between(14, 14)
     shop.drain()
     real = shop.job().kafka.topic(shop.topic).topic_id
-    shop.delete()
-    shop.create(2, ANY_TIME)
-    shop.new_producer(2)
-    shop.journal.clear()
+    shop.new_topic(2, ANY_TIME)
     produce_between(*kept)
     job = shop.job(kafka=Renamed(shop.job().kafka, real))
     # The next group is a new one, for consumers that did not fetch the old log ahead.
@@ -107,73 +96,26 @@ def test_more_records_between_such_timestamps_than_the_driver_holds_do_not_hinde
 
 
 @pytest.mark.parametrize(
-    "grown", [pytest.param(15, id="past the ledger"), pytest.param(12, id="to the ledger", marks=pytest.mark.long)]
+    ("event", "grown", "landed_to"),
+    [
+        pytest.param(Accepted.LOG_TRUNCATED_REPLAY, 15, 4, id="past the ledger"),
+        pytest.param(Accepted.LOG_TRUNCATED_REPLAY, 12, 4, id="to the ledger", marks=pytest.mark.long),
+        pytest.param(Accepted.LOG_TRUNCATED, 15, 12, id="left out", marks=pytest.mark.long),
+    ],
 )
-def test_records_that_replaced_others_are_landed_by_the_operators_word(texts: Shop, grown: int) -> None:
+def test_records_that_replaced_others_are_landed_by_the_operators_word(
+    texts: Shop, event: Accepted, grown: int, landed_to: int
+) -> None:
+    """Or they are left out."""
     kafka = truncated(texts, kept=4, grown=grown)
-    with pytest.raises(LogTruncated, match=r"offset 11 of partition 0.*log-truncated-replay --reason"):
+    with pytest.raises(LogTruncated, match=rf"offset 11 of partition 0.*{event.value} --reason"):
         texts.drain(kafka=kafka)
     assert len(texts.landed()) == 10
-    assert accepted(texts, Accepted.LOG_TRUNCATED_REPLAY, kafka) == {0: 4}
+    assert accepted(texts, event, kafka) == {0: landed_to}
     texts.assert_proven(deep=True)
-    assert texts.drain(kafka=kafka).written == grown - 4
-    assert len(texts.landed()) == 10 + grown - 4
+    assert texts.drain(kafka=kafka).written == grown - landed_to
+    assert len(texts.landed()) == 10 + grown - landed_to
     texts.assert_proven(deep=True)
-
-
-@pytest.mark.long
-def test_records_that_replaced_others_are_left_out_by_the_operators_word(texts: Shop) -> None:
-    kafka = truncated(texts, kept=4, grown=15)
-    with pytest.raises(LogTruncated, match="log-truncated --reason"):
-        texts.drain(kafka=kafka)
-    assert accepted(texts, Accepted.LOG_TRUNCATED, kafka) == {0: 12}
-    texts.assert_proven(deep=True)
-    assert texts.drain(kafka=kafka).written == 3
-    texts.assert_proven(deep=True)
-
-
-def roll_back(shop: Shop, snapshots: int) -> None:
-    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
-    snapshot = table.currentSnapshot()
-    for _ in range(snapshots):
-        snapshot = table.snapshot(snapshot.parentId())
-    table.manageSnapshots().rollbackTo(snapshot.snapshotId()).commit()
-
-
-@pytest.mark.long
-def test_dead_letters_of_a_log_that_was_replaced_are_never_removed(shop_of: ShopOf) -> None:
-    """The offsets of the decision are those of before. The record at offset 11 is in no log any more."""
-    shop = shop_of(partitions=1, value_format="text")
-    produce(shop, 0, 8)
-    shop.drain()
-    produce(shop, 8, 2)
-    shop.produce([None, None], timestamp=FIRST)
-    shop.drain()
-    kafka = truncated(shop, kept=4, grown=15)
-    assert accepted(shop, Accepted.LOG_TRUNCATED, kafka) == {0: 12}
-    shop.drain(kafka=kafka)
-    assert [row["offset"] for row in shop.dead()] == [10, 11]
-    shop.assert_proven(deep=True)
-    roll_back(shop, 3)
-    for event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD):
-        with pytest.raises(InvalidInput, match="offsets of two logs"):
-            accepted(shop, event, kafka)
-    shop.job().iceberg.drop(shop.pipeline.table.identifier, purge=False)
-    with pytest.raises(DeadLetterTableMismatch, match="Rename the dead-letter table"):
-        shop.drain(kafka=kafka)
-    assert [row["offset"] for row in shop.dead()] == [10, 11]
-
-
-@pytest.mark.long
-def test_a_replay_removes_no_dead_letter_of_a_log_that_was_replaced_since(texts: Shop) -> None:
-    """No run has noticed it."""
-    produce(texts, 20, 3)
-    texts.drain()
-    roll_back(texts, 2)
-    kafka = truncated(texts, kept=4, grown=15)
-    with pytest.raises(InvalidInput, match="at offset 11 of partition 0"):
-        accepted(texts, Accepted.ROLLED_BACK_REPLAY, kafka)
-    assert len(texts.dead()) == 2
 
 
 @pytest.mark.long
@@ -181,7 +123,7 @@ def test_dead_letters_whose_records_kafka_has_are_landed_again(texts: Shop) -> N
     texts.job().iceberg.drop(texts.pipeline.table.identifier, purge=False)
     texts.drain()
     texts.assert_each_record_once()
-    roll_back(texts, 1)
+    texts.roll_back(1)
     accepted(texts, Accepted.ROLLED_BACK_REPLAY, texts.job().kafka)
     assert texts.dead() == []
     texts.drain()
@@ -202,9 +144,7 @@ def test_a_log_that_has_grown_less_far_is_landed_from_the_first_record_that_is_a
 @pytest.mark.long
 def test_a_last_record_that_retention_removed_is_reported_and_nothing_stops(texts: Shop) -> None:
     produce(texts, 20, 3)
-    admin = AdminClient({"bootstrap.servers": texts.world.bootstrap})
-    for deleted in admin.delete_records([TopicPartition(texts.topic, 0, 12)]).values():
-        deleted.result()
+    texts.delete_records(12)
     assert texts.drain().written == 3
     (event,) = texts.seen("log_unverified")
     assert event["partitions"] == [0]
@@ -258,10 +198,7 @@ def test_records_of_the_old_log_that_an_executor_fetched_ahead_do_not_land(shop_
     kafka = shop.job().kafka
     real = kafka.topic(shop.topic).topic_id
     assert shop.drain(kafka=Until(kafka, real), consumers=consumers).written == 4
-    shop.delete()
-    shop.create(1)
-    shop.new_producer(1)
-    shop.journal.clear()
+    shop.new_topic()
     produce(shop, 0, 4)
     produce(shop, 14, 4)
     assert shop.drain(kafka=Reelected(shop.job().kafka, real), consumers=consumers).written == 4

@@ -10,15 +10,13 @@ import pytest
 
 from frazil.declaration import Changelog, Debezium, ErrorMode, Limits, Upsert
 from frazil.errors import SourceTruncated
-from frazil.ingest.loop import Ingestion
-from tests.scenarios.test_debezium import ShopOf, check, counts, debezium
-from tests.scenarios.test_upserts import stored
+from tests.scenarios.test_debezium import check, debezium, land
 from tests.support.connect_events import ORDERS as CONNECT_ORDERS
 from tests.support.connect_events import ConnectSource, Written
 from tests.support.connect_schemas import field as connect_field
 from tests.support.debezium_events import ORDERS, PLACEHOLDER, Source, column, optional
-from tests.support.jobs import Crash, crash_at, once
-from tests.support.shop import Shop
+from tests.support.jobs import once
+from tests.support.shop import Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 DELETE_ALL = Upsert(on_truncate="delete_all")
@@ -52,39 +50,33 @@ def test_all_rows_go_that_are_before_a_truncate(shop_of: ShopOf, version: int) -
     total = shop.drain()
     assert total.skipped == {"truncated": 1}
     check(source)
-    summary = stored(shop).current_snapshot().summary
+    summary = shop.stored.current_snapshot().summary
     assert (summary["total-records"], summary["total-delete-files"]) == ("2", "0")
-    assert counts(shop)["superseded"] == 5
+    assert shop.counts()["superseded"] == 5
     assert [event["event"] for event in shop.events].count("batch_retried") == 1
     source.write("u", 1, customer="later")
     source.delete(8)
-    shop.drain()
-    check(source)
+    land(source)
 
 
 @pytest.mark.long
 def test_a_truncate_can_be_first_last_alone_or_repeated(shop_of: ShopOf) -> None:
-    shop, source = truncating(shop_of)
+    _, source = truncating(shop_of)
     truncate(source)
-    shop.drain()
-    check(source)
+    land(source)
     source.write("c", 1, customer="first")
     truncate(source)
-    shop.drain()
-    check(source)
+    land(source)
     source.write("c", 1, customer="second")
-    shop.drain()
-    check(source)
+    land(source)
     truncate(source)
-    shop.drain()
-    check(source)
+    land(source)
     source.write("c", 1, customer="third")
     truncate(source)
     source.write("c", 1, customer="fourth")
     truncate(source)
     source.write("c", 2, customer="fifth")
-    shop.drain()
-    check(source)
+    land(source)
 
 
 @pytest.mark.long
@@ -95,8 +87,7 @@ def test_a_truncate_ends_the_values_of_a_row(shop_of: ShopOf) -> None:
     shop.drain()
     source.write("u", 1, customer="left out", note=PLACEHOLDER)
     source.produce(3, source.event("x", {"id": 3, "customer": "unknown", "note": None}))
-    shop.drain()
-    check(source)
+    land(source)
     source.write("u", 2, customer="left out", note=PLACEHOLDER)
     source.produce(3, source.event("x", {"id": 3, "customer": "unknown", "note": None}))
     truncate(source)
@@ -120,8 +111,7 @@ def test_a_topic_of_several_partitions_does_not_say_what_is_before_a_truncate(sh
     shop.drain()
     source.produce(None, source.event("t", None))
     with pytest.raises(SourceTruncated, match="one partition"):
-        shop.drain()
-    check(source)
+        land(source)
 
 
 @pytest.mark.long
@@ -135,20 +125,12 @@ def test_a_driver_that_dies_or_is_passed_lands_a_truncate_once(shop_of: ShopOf, 
     shop.drain()
     truncate(source)
     source.write("c", 1, customer="behind")
-    with pytest.raises(Crash):
-        shop.drain(failpoint=crash_at(step))
-    shop.drain()
-    check(source)
+    shop.die(step)
+    land(source)
     truncate(source)
     source.write("c", 2, customer="behind")
-    passed: list[Ingestion] = []
-
-    def pass_by(name: str) -> None:
-        if name == step and not passed:
-            passed.append(shop.ingestion(run="other"))
-            passed[0].drain()
-
-    shop.drain(failpoint=pass_by)
+    passed = list[int]()
+    shop.drain(failpoint=once(step, lambda: passed.append(shop.drain().read)))
     assert passed
     check(source)
 
@@ -191,8 +173,7 @@ def test_any_changes_and_truncates_in_any_batches_end_in_the_rows_of_the_source(
             else:
                 note = PLACEHOLDER if chance.random() < 0.5 else f"n{source.lsn}"
                 source.write("u", number, customer=f"c{source.lsn}", note=note)
-        shop.drain()
-        check(source)
+        land(source)
     shop.assert_proven(deep=True)
     assert truncates > 2
 
@@ -225,7 +206,7 @@ def test_a_truncate_says_nothing_of_a_partition_that_was_added(shop_of: ShopOf) 
 @pytest.mark.long
 def test_what_a_batch_teaches_is_no_failed_attempt(shop_of: ShopOf) -> None:
     """Versions of the schema, left-out values and a truncate, all met by the first batch of a driver."""
-    shop, source = truncating(shop_of)
+    _, source = truncating(shop_of)
     source.write("c", 1, customer="first", note="n")
     source.write("u", 1, customer="first", note=PLACEHOLDER)
     for name in ("a", "b", "c"):
@@ -233,19 +214,17 @@ def test_what_a_batch_teaches_is_no_failed_attempt(shop_of: ShopOf) -> None:
     truncate(source)
     source.write("c", 2, customer="new", note="n", c="c")
     source.write("u", 2, customer="newer", note=PLACEHOLDER, c="c")
-    shop.drain()
-    check(source)
+    land(source)
 
 
 @pytest.mark.long
 def test_truncates_are_no_rejected_records(shop_of: ShopOf) -> None:
-    shop, source = truncating(shop_of, max_rejected_percent=1)
+    _, source = truncating(shop_of, max_rejected_percent=1)
     for _ in range(2):
         truncate(source)
         for number in range(50):
             source.write("c", number, customer="loaded")
-    shop.drain()
-    check(source)
+    land(source)
 
 
 def of_avro(shop_of: ShopOf, **declared: Any) -> Source:
@@ -291,8 +270,7 @@ def test_a_truncate_whose_schema_does_not_fit_the_table_deletes_all_rows(
     check(source)
     source.evolve(CONNECT_ORDERS if isinstance(source, ConnectSource) else ORDERS)
     source.write("c", 4, customer="behind", note="n")
-    source.shop.drain()
-    check(source)
+    land(source)
 
 
 def test_a_truncate_whose_schema_does_not_fit_the_table_stops_the_pipeline(shop_of: ShopOf) -> None:
@@ -303,8 +281,7 @@ def test_a_truncate_whose_schema_does_not_fit_the_table_stops_the_pipeline(shop_
     source.produce(2, source.event("c", {"id": 2, "customer": "misfit", "note": 7}))
     source.produce(None, source.event("t", None))
     with pytest.raises(SourceTruncated):
-        source.shop.drain()
-    check(source)
+        land(source)
 
 
 @pytest.mark.long

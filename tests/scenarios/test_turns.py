@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.clients.registry.client import Registry
-from frazil.clients.secrets import Secrets
 from frazil.ingest import runner
 from frazil.ingest.runner import Turn, turns
 from tests.support.shop import Shop
@@ -22,14 +20,12 @@ def test_a_drain_of_one_slot_begins_with_the_longest_wait(shop: Shop, monkeypatc
         each.produce(each.orders(2, schema))
         each.drain()
         each.produce(each.orders(2, schema, first=2))
-    settings = shop.environment.registry
-    assert settings is not None
-    events = []
+    shop.events.clear()
     pipelines = [shop.pipeline, late.pipeline]
-    runner.drain(pipelines, shop.job(), Registry.of(settings, Secrets({})), events.append, probe=False)
-    started = [event["pipeline"] for event in events if event["event"] == "pipeline_started"]
+    shop.drained(*pipelines)
+    started = [event["pipeline"] for event in shop.seen("pipeline_started")]
     assert started == [late.pipeline.name, shop.pipeline.name], "declared last, and landed before the other"
-    found = turns(pipelines, shop.job(), parallel=2)
+    found = turns(pipelines, shop.job())
     assert all(turn.is_idle and turn.committed_at_ms > 0 for turn in found.values())
     late.delete()
-    assert turns([late.pipeline], shop.job(), parallel=1)[late.pipeline.name] == Turn(is_idle=False, committed_at_ms=0)
+    assert turns([late.pipeline], shop.job())[late.pipeline.name] == Turn(is_idle=False, committed_at_ms=0)

@@ -6,14 +6,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
-from frazil.errors import DeadLetterTableMismatch, InvalidInput, LedgerLost, RolledBack
+from frazil.errors import DeadLetterTableMismatch, LedgerLost, RolledBack
 from frazil.ingest.setup.table_setup import make_tables
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger.last_records import LastRecord, LastRecords, property_name
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
 from tests.support.committed_table import ROW
-from tests.support.jobs import Crash, crash_at
 from tests.support.ledgers import LATE_MS, Ledgers
 from tests.support.variants import first_short
 
@@ -31,25 +30,20 @@ def other_commit(stock: Ledgers) -> None:
 def test_a_hold_on_a_head_without_history_counts_what_the_rollback_removed(stock: Ledgers) -> None:
     """The account began again at the ledger's offsets: the rows that are there were said to be of offsets never read."""
     other_commit(stock)
-    stock.land_with_dead_letters()
-    stock.land_with_dead_letters()
+    stock.land_with_dead_letters(2)
     stock.roll_back(2)
     stock.expire_unnamed(stock.table)
-    with pytest.raises(InvalidInput, match="no snapshot in the table's history says where to begin again"):
-        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.refuses(Accepted.ROLLED_BACK_REPLAY, "no snapshot in the table's history says where to begin again")
     assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 16}
     stock.assert_proven()
-    stock.start()
-    stock.land_with_dead_letters()
+    stock.goes_on()
     assert stock.letters() == [8, 9, 18, 19, 28, 29, 38, 39, 48, 49]
-    stock.assert_proven()
 
 
 @pytest.mark.long
 def test_a_hold_delivers_the_dead_letters_that_are_decided(stock: Ledgers) -> None:
     other_commit(stock)
-    with pytest.raises(Crash):
-        stock.land_with_dead_letters(failpoint=crash_at("decide.decided"))
+    stock.die("decide.decided")
     stock.roll_back(1)
     stock.expire_unnamed(stock.table)
     assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 8}
@@ -67,9 +61,7 @@ def test_a_head_that_only_looks_rolled_back_is_held_and_nothing_is_lost(stock: L
     with pytest.raises(RolledBack):
         stock.start()
     assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {}
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_each_once()
+    stock.goes_on(each_once=True)
 
 
 @pytest.mark.long
@@ -96,14 +88,12 @@ def test_a_hold_before_the_pipelines_first_commit_counts_all_that_is_gone(stock:
 def test_a_hold_does_not_guess_of_which_topic_the_missing_records_are(stock: Ledgers) -> None:
     other_commit(stock)
     stock.land_with_dead_letters()
-    stock.recreate_topic()
-    stock.accept(Accepted.TOPIC_RECREATED)
+    stock.recreate_topic(is_accepted=True)
     stock.land_with_dead_letters()
     last = stock.head()
     stock.roll_back(3)
     stock.expire_unnamed(stock.table)
-    with pytest.raises(InvalidInput, match=f"not known of which topic.*Set the head to snapshot {last} again"):
-        stock.accept(Accepted.ROLLED_BACK_HOLD)
+    stock.refuses(Accepted.ROLLED_BACK_HOLD, f"not known of which topic.*Set the head to snapshot {last} again")
     stock.set_head(last)
     stock.start()
     stock.assert_proven()
@@ -117,9 +107,7 @@ def test_a_hold_after_expiry_counts_dead_letters_whatever_the_clocks_said(stock:
     stock.roll_back(2)
     stock.expire_unnamed(stock.table)
     assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 16}
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_proven()
+    stock.goes_on()
 
 
 # ── A rollback undoes a decision that gave records up ───────────────────────────────────────────
@@ -142,10 +130,8 @@ def test_dead_letters_that_were_given_up_stay_so_when_the_decision_is_undone(
     is_replay = event is Accepted.ROLLED_BACK_REPLAY
     assert stock.accept(event).lost == {0: given_up + 8 * (not is_replay)}
     stock.assert_proven()
-    stock.start()
-    stock.land_with_dead_letters()
+    stock.goes_on()
     assert stock.letters() == [*left, 28, 29, *([] if is_replay else [38, 39])]
-    stock.assert_proven()
 
 
 @pytest.mark.long
@@ -155,8 +141,7 @@ def test_a_dead_letter_table_that_is_rolled_back_before_a_decision_is_finished_c
 ) -> None:
     """The error named both commands, and each ended with the same error."""
     stock.recreate_topic()
-    with pytest.raises(Crash):
-        stock.accept(Accepted.TOPIC_RECREATED, failpoint=crash_at("decide.decided"))
+    stock.die("decide.decided", Accepted.TOPIC_RECREATED)
     stock.roll_back(1, stock.dead_letters)
     with pytest.raises(RolledBack):
         stock.start()
@@ -182,9 +167,7 @@ def test_a_rollback_of_a_table_whose_dead_letter_table_is_gone_is_decided_in_two
         stock.accept(Accepted.SIDE_TABLE_REPLACED)
     assert stock.accept(event).lost == ({} if event is Accepted.ROLLED_BACK_REPLAY else {0: 10})
     assert stock.accept(Accepted.SIDE_TABLE_REPLACED).lost == {0: 2}
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_proven()
+    stock.goes_on()
 
 
 # ── The table is set back, and the dead-letter table has decisions since ────────────────────────
@@ -192,33 +175,27 @@ def test_a_rollback_of_a_table_whose_dead_letter_table_is_gone_is_decided_in_two
 def test_dead_letters_that_a_decision_delivered_are_not_doubled_by_a_replay(stock: Ledgers) -> None:
     """The third batch's dead letters were still open when the dead-letter table was rolled back."""
     older = stock.metadata_file()
-    with pytest.raises(Crash):
-        stock.land_with_dead_letters(failpoint=crash_at("decide.decided"))
+    stock.die("decide.decided")
     stock.roll_back(1, stock.dead_letters)
     stock.accept(Accepted.ROLLED_BACK_HOLD)
     assert stock.letters() == [8, 9, 28, 29]
     stock.restore(older)
     assert stock.accept(Accepted.ROLLED_BACK_REPLAY).lost == {0: 2}
     assert stock.letters() == [8, 9]
-    stock.start()
-    stock.land_with_dead_letters()
+    stock.goes_on()
     assert stock.letters() == [8, 9, 28, 29]
-    stock.assert_proven()
 
 
 @pytest.mark.long
 def test_dead_letters_that_a_decision_delivered_stay_if_their_batch_does(stock: Ledgers) -> None:
-    with pytest.raises(Crash):
-        stock.land_with_dead_letters(failpoint=crash_at("decide.decided"))
+    stock.die("decide.decided")
     older = stock.metadata_file()
     stock.roll_back(1, stock.dead_letters)
     stock.accept(Accepted.ROLLED_BACK_HOLD)
     stock.restore(older)
     assert stock.accept(Accepted.ROLLED_BACK_REPLAY).lost == {0: 2}
     assert stock.letters() == [8, 9, 28, 29]
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_proven()
+    stock.goes_on()
 
 
 @pytest.mark.long
@@ -228,17 +205,14 @@ def test_dead_letters_that_an_undone_replay_removed_are_counted(stock: Ledgers) 
     stock.accept(Accepted.ROLLED_BACK_REPLAY)
     stock.restore(older)
     assert stock.accept(Accepted.ROLLED_BACK_REPLAY).lost == {0: 2}
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_proven()
+    stock.goes_on()
 
 
 @pytest.mark.long
 def test_an_expired_parent_whose_id_was_erased_is_no_beginning(stock: Ledgers) -> None:
     """PyIceberg erases it. The dead letters of the expired commits stayed, and their records landed again."""
     older = stock.metadata_file()
-    for _ in range(3):
-        stock.land_with_dead_letters()
+    stock.land_with_dead_letters(3)
     table = oracle.table(stock.environment, stock.dead_letters)
     head = table.current_snapshot()
     assert head is not None
@@ -281,16 +255,12 @@ def test_a_replay_removes_no_dead_letter_of_a_topic_that_is_gone(stock: Ledgers)
     """Nothing in the tables shows that the topic was re-created."""
     stock.roll_back(1)
     stock.recreate_topic()
-    before = stock.head()
-    with pytest.raises(InvalidInput, match=r"the topic was re-created .* cannot be landed again.*rolled-back-hold"):
-        stock.accept(Accepted.ROLLED_BACK_REPLAY)
-    assert (stock.head(), stock.letters()) == (before, [8, 9, 18, 19])
+    stock.refuses(Accepted.ROLLED_BACK_REPLAY, r"the topic was re-created .* cannot be landed again.*rolled-back-hold")
+    assert stock.letters() == [8, 9, 18, 19]
     assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 8}
     stock.accept(Accepted.TOPIC_RECREATED)
-    stock.start()
-    stock.land_with_dead_letters()
+    stock.goes_on()
     assert stock.letters() == [8, 8, 9, 9, 18, 19]
-    stock.assert_proven()
 
 
 @pytest.mark.long
@@ -298,18 +268,14 @@ def test_a_replay_removes_no_dead_letter_whose_record_retention_took(stock: Ledg
     topic = stock.pipeline.topic.name
     stock.roll_back(1)
     stock.kafka.trim(topic, 0, before=19)
-    with pytest.raises(InvalidInput, match="Kafka does not have the records of 1 dead letters any more"):
-        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.refuses(Accepted.ROLLED_BACK_REPLAY, "Kafka does not have the records of 1 dead letters any more")
     assert stock.letters() == [8, 9, 18, 19]
     stock.kafka.trim(topic, 0, before=18)
-    with pytest.raises(InvalidInput, match="retention took the records of partition 0 from offset 10 up to 18"):
-        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.refuses(Accepted.ROLLED_BACK_REPLAY, "retention took the records of partition 0 from offset 10 up to 18")
     stock.kafka.trim(topic, 0, before=10)
     stock.accept(Accepted.ROLLED_BACK_REPLAY)
     assert stock.letters() == [8, 9]
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_each_once()
+    stock.goes_on(each_once=True)
 
 
 @pytest.mark.parametrize("case", first_short(["retention", "truncated", "grown again"]))
@@ -322,14 +288,11 @@ def test_a_replay_is_refused_if_kafka_lacks_rows_that_it_would_land_again(
     stock.land(3)
     before = stock.head()
     stock.roll_back(1)
-    at = stock.head()
     if case == "retention":
         stock.kafka.trim(stock.pipeline.topic.name, 0, before=21)
     else:
         stock.replace_log(kept=22, grown=22 if case == "truncated" else 35)
-    with pytest.raises(InvalidInput, match=f"cannot be landed again.*Set the head to snapshot {before} again"):
-        stock.accept(Accepted.ROLLED_BACK_REPLAY)
-    assert stock.head() == at
+    stock.refuses(Accepted.ROLLED_BACK_REPLAY, f"cannot be landed again.*Set the head to snapshot {before} again")
     assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 10}
     stock.assert_proven()
 
@@ -346,13 +309,10 @@ def test_commits_that_were_landed_again_do_not_come_back(stock: Ledgers, event: 
     stock.set_head(left)
     with pytest.raises(RolledBack):
         stock.start()
-    with pytest.raises(InvalidInput, match=f"undone and landed again.*Set the head to snapshot {last} again"):
-        stock.accept(event)
+    stock.refuses(event, f"undone and landed again.*Set the head to snapshot {last} again")
     assert stock.letters() == [8, 9]
     stock.set_head(last)
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_each_once()
+    stock.goes_on(each_once=True)
 
 
 @pytest.mark.long
@@ -368,8 +328,7 @@ def test_nor_do_they_if_the_replay_was_undone_itself(stock: Ledgers, event: Acce
     stock.set_head(first)
     stock.accept(Accepted.ROLLED_BACK_HOLD)
     stock.set_head(left)
-    with pytest.raises(InvalidInput, match="undone and landed again"):
-        stock.accept(event)
+    stock.refuses(event, "undone and landed again")
     assert stock.letters() == [8, 9, 26, 27, 28, 29]
 
 
@@ -384,13 +343,10 @@ def test_commits_behind_a_replay_are_landed_again_after_it_was_undone(stock: Led
     stock.set_head(first)
     stock.accept(Accepted.ROLLED_BACK_REPLAY)
     stock.start()
-    stock.land_with_dead_letters()
-    stock.land_with_dead_letters()
+    stock.land_with_dead_letters(2)
     stock.roll_back(1)
     stock.accept(Accepted.ROLLED_BACK_REPLAY)
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_each_once()
+    stock.goes_on(each_once=True)
 
 
 @pytest.mark.long
@@ -398,8 +354,7 @@ def test_a_lost_dead_letter_does_not_let_a_replay_pass_over_what_retention_took(
     stock.spark.sql(f"DELETE FROM lake.{stock.dead_letters} WHERE offset = 19")
     stock.roll_back(1)
     stock.kafka.trim(stock.pipeline.topic.name, 0, before=15)
-    with pytest.raises(InvalidInput, match="retention took the records of partition 0 from offset 10 up to 15"):
-        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.refuses(Accepted.ROLLED_BACK_REPLAY, "retention took the records of partition 0 from offset 10 up to 15")
     assert stock.letters() == [8, 9, 18]
 
 
@@ -438,12 +393,9 @@ def test_dead_letters_that_do_not_say_their_batch_are_counted(stock: Ledgers, ev
     make_tables(stock.job(), stock.pipeline, ROW)
     if event is Accepted.ROLLED_BACK_HOLD:
         assert stock.accept(event).lost == {0: 8}
-        stock.start()
-        stock.land_with_dead_letters()
-        stock.assert_proven()
+        stock.goes_on()
     else:
-        with pytest.raises(InvalidInput, match="more rows and dead letters than the ledger accounts for"):
-            stock.accept(event)
+        stock.refuses(event, "more rows and dead letters than the ledger accounts for")
     assert stock.letters()[:4] == [8, 9, 18, 19]
 
 
@@ -458,9 +410,7 @@ def test_commits_that_were_held_and_come_back_are_replayed(stock: Ledgers) -> No
     stock.set_head(left)
     stock.accept(Accepted.ROLLED_BACK_REPLAY)
     assert stock.letters() == [8, 9, 18, 19]
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_each_once()
+    stock.goes_on(each_once=True)
 
 
 # ── The ledger is lost ──────────────────────────────────────────────────────────────────────────
@@ -483,8 +433,7 @@ def test_a_lost_ledger_is_not_taken_from_rows_of_another_log(stock: Ledgers, cas
     else:
         kept = 16 if case == "dead letter of another log" else 4
         stock.replace_log(kept=kept, grown=15 if case == "shorter" else 40)
-    with pytest.raises(InvalidInput, match="do not say which of the topic's records were landed.*another table"):
-        stock.accept(Accepted.LEDGER_LOST)
+    stock.refuses(Accepted.LEDGER_LOST, "do not say which of the topic's records were landed.*another table")
 
 
 @pytest.mark.long
@@ -493,8 +442,7 @@ def test_the_topic_of_a_lost_ledger_is_known_from_the_table(stock: Ledgers) -> N
     text = str(LastRecords("T0", {0: LastRecord(19, "of it")}))
     lose_ledger(stock)
     stock.iceberg.load(stock.table).updateProperties().set(property_name(stock.pipeline.name), text).commit()
-    with pytest.raises(InvalidInput, match="re-created since the table's rows were landed"):
-        stock.accept(Accepted.LEDGER_LOST)
+    stock.refuses(Accepted.LEDGER_LOST, "re-created since the table's rows were landed")
 
 
 @pytest.mark.long
@@ -503,9 +451,7 @@ def test_what_a_table_lacks_between_its_rows_is_given_up_with_a_lost_ledger(stoc
     lose_ledger(stock, "_kafka_offset IN (3, 11, 12)")
     assert stock.accept(Accepted.LEDGER_LOST).lost == {0: 3}
     stock.assert_proven()
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_proven()
+    stock.goes_on()
     assert stock.at == 30
 
 
@@ -524,9 +470,6 @@ def test_nor_does_a_replay_of_a_table_that_was_set_back(stock: Ledgers) -> None:
     newest = stock.metadata_file()
     stock.restore(older)
     stock.kafka.trim(stock.pipeline.topic.name, 0, before=30)
-    with pytest.raises(InvalidInput, match="the records of 2 dead letters any more.*side-table-replaced"):
-        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.refuses(Accepted.ROLLED_BACK_REPLAY, "the records of 2 dead letters any more.*side-table-replaced")
     stock.restore(newest)
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_each_once()
+    stock.goes_on(each_once=True)

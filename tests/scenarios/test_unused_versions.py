@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
-from confluent_kafka import TopicPartition
 
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import Append, Changelog, ErrorMode, Order, Upsert
-from tests.scenarios.test_upserts import verified
-from tests.support.shop import Shop, avro, frame
+from tests.support.keyed_topic import record
+from tests.support.shop import ShopOf, avro, frame
 from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 UNION = ["long", "string"]
-
-
-def record(name: str, **types: Any) -> dict[str, Any]:
-    return {"type": "record", "name": name, "fields": [{"name": key, "type": of} for key, of in types.items()]}
 
 
 class Case(NamedTuple):
@@ -57,7 +51,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("kind", first_short(CASES, short=2))
-def test_a_version_whose_key_is_none_holds_up_no_topic(shop_of: Callable[..., Shop], kind: str) -> None:
+def test_a_version_whose_key_is_none_holds_up_no_topic(shop_of: ShopOf, kind: str) -> None:
     write, key, later_key, later = CASES[kind]
     more = {} if key is None else {"key_format": "avro"}
     shop = shop_of(partitions=1, write=write, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100, **more)
@@ -97,7 +91,7 @@ def test_a_version_whose_key_is_none_holds_up_no_topic(shop_of: Callable[..., Sh
     put(3)
     assert shop.drain().rejected == rejected
     assert len(shop.landed()) == 3
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 def in_connect(fields: dict[str, str], payload: Any) -> bytes:
@@ -124,9 +118,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("kind", first_short(ODD, short=2))
-def test_a_rejected_record_that_becomes_the_oldest_of_its_topic_decides_nothing(
-    shop_of: Callable[..., Shop], kind: str
-) -> None:
+def test_a_rejected_record_that_becomes_the_oldest_of_its_topic_decides_nothing(shop_of: ShopOf, kind: str) -> None:
     write, odd_key, odd_value = ODD[kind]
     keyed = {} if odd_key is None else {"key_format": "connect_json"}
     more = {"write": write, "on_error": ErrorMode.DEAD_LETTER, "max_rejected_percent": 100, **keyed}
@@ -143,19 +135,18 @@ def test_a_rejected_record_that_becomes_the_oldest_of_its_topic_decides_nothing(
     put(9, odd_key, odd_value)
     put(2)
     assert sum(shop.drain().rejected.values()) == 1
-    for found in shop._admin.delete_records([TopicPartition(shop.topic, 0, 1)]).values():
-        found.result()
+    shop.delete_records(1)
     put(3)
     shop.drain()
     put(9, odd_key, odd_value)
     put(4)
     assert sum(shop.drain().rejected.values()) == 1, "both schemas that a start finds are of rejected records"
     assert sorted(row["at"] for row in shop.landed()) == [1, 2, 3, 4]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.parametrize("write", first_short([Upsert(), Append()]))
-def test_a_version_that_fits_only_with_those_before_it_lands(shop_of: Callable[..., Shop], write: Any) -> None:
+def test_a_version_that_fits_only_with_those_before_it_lands(shop_of: ShopOf, write: Any) -> None:
     """Its column is JSON text since the first version, whose object had no properties."""
     shop = shop_of(partitions=1, value_format="json_schema", write=write)
     objects: tuple[dict[str, Any], ...] = ({}, {"properties": {"a": {"type": "string"}}})
@@ -168,11 +159,11 @@ def test_a_version_that_fits_only_with_those_before_it_lands(shop_of: Callable[.
     assert {row["id"]: row["meta"] for row in shop.landed()} == dict.fromkeys((0, 1), '{"a":"x"}')
 
 
-def test_a_name_that_folds_like_another_ones_keeps_its_column(shop_of: Callable[..., Shop]) -> None:
+def test_a_name_that_folds_like_another_ones_keeps_its_column(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
     versions = (record("R", ID="long", id="string"), {"ID": 1, "id": "s1"}), (record("R", id="string"), {"id": "s2"})
     for schema, value in versions:
-        schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(schema))
+        schema_id = shop.register(schema)
         shop.produce([frame(schema_id, avro(schema, value))])
         assert shop.drain().rejected == {}
     names = next(name for name in shop.landed()[0] if name.startswith("id_"))
@@ -180,21 +171,21 @@ def test_a_name_that_folds_like_another_ones_keeps_its_column(shop_of: Callable[
 
 
 @pytest.mark.long
-def test_a_field_that_folds_like_the_keys_is_a_column_of_its_own(shop_of: Callable[..., Shop]) -> None:
+def test_a_field_that_folds_like_the_keys_is_a_column_of_its_own(shop_of: ShopOf) -> None:
     key, both, one = record("K", ID="long"), record("R", id="double", x="long"), record("R", x="long")
     shop = shop_of(partitions=1, key_format="avro", write=Upsert())
     keys = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
     for number, (schema, value) in enumerate(
         ((both, {"id": 0.5, "x": 1}), (one, {"x": 2}), (both, {"id": 1.5, "x": 3}))
     ):
-        schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(schema))
+        schema_id = shop.register(schema)
         shop.produce([frame(schema_id, avro(schema, value))], key=frame(keys, avro(key, {"ID": number})))
         assert shop.drain().rejected == {}
     assert sorted((row["id"], row["x"]) for row in shop.landed()) == [(0, 1), (1, 2), (2, 3)]
 
 
 @pytest.mark.long
-def test_the_version_that_a_keys_column_was_made_for_keeps_landing(shop_of: Callable[..., Shop]) -> None:
+def test_the_version_that_a_keys_column_was_made_for_keeps_landing(shop_of: ShopOf) -> None:
     """A record or null is one value, whose column is a struct, as that of a record is."""
     key = record("K", k="long")
     shop = shop_of(partitions=1, key_format="avro")
@@ -210,26 +201,26 @@ def test_the_version_that_a_keys_column_was_made_for_keeps_landing(shop_of: Call
 
 @pytest.mark.long
 @pytest.mark.parametrize("write", [Upsert(key=("order_id",), order_by=Order("at")), Changelog(key=("order_id",))])
-def test_the_table_has_the_key_that_the_last_registered_version_lacks(shop_of: Callable[..., Shop], write: Any) -> None:
+def test_the_table_has_the_key_that_the_last_registered_version_lacks(shop_of: ShopOf, write: Any) -> None:
     shop = shop_of(partitions=1, write=write, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
-    value = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(VALUE))
+    value = shop.register(VALUE)
     shop.produce([frame(value, avro(VALUE, {"order_id": 1, "at": 1, "user": "u"}))], key=b"1")
     shop.drain()
     shop.registry_admin.delete_subject(f"{shop.topic}-value")
     shop.registry_admin.delete_subject(f"{shop.topic}-value", permanent=True)
     lacks = record("Order", user="string")
-    other = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(lacks))
+    other = shop.register(lacks)
     shop.produce([frame(other, avro(lacks, {"user": "u"}))], key=b"2")
     assert sum(shop.drain().rejected.values()) == 1
     assert len(shop.landed()) == 1
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 RENAMED = {"name": "b", "type": "int", "aliases": ["at"]}
 
 
 @pytest.mark.parametrize("write", first_short([Append(), Upsert(key=("order_id",), order_by=Order("at"))]))
-def test_a_column_is_renamed_past_a_version_that_is_not_used(shop_of: Callable[..., Shop], write: Any) -> None:
+def test_a_column_is_renamed_past_a_version_that_is_not_used(shop_of: ShopOf, write: Any) -> None:
     """Both versions stay the one column, and so does the order."""
     shop = shop_of(partitions=1, write=write)
     first, union = record("R", order_id="long", at="int"), record("R", order_id="long", at=["int", "string"])
@@ -243,14 +234,12 @@ def test_a_column_is_renamed_past_a_version_that_is_not_used(shop_of: Callable[.
             shop.produce([frame(ids[text], avro(schema, value))], key=b"%d" % number)
         assert shop.drain().rejected == {}
     assert sorted((row["order_id"], row["b"]) for row in shop.landed()) == [(n, n) for n in (1, 2, 3, 4)]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("order", [None, "at"])
-def test_an_unused_version_of_a_renamed_key_or_order_holds_up_no_new_table(
-    shop_of: Callable[..., Shop], order: str | None
-) -> None:
+def test_an_unused_version_of_a_renamed_key_or_order_holds_up_no_new_table(shop_of: ShopOf, order: str | None) -> None:
     name = order or "order_id"
     write = Upsert(key=("order_id",), order_by=Order(order)) if order else Upsert(key=("order_id",))
     shop = shop_of(partitions=1, write=write)
@@ -258,9 +247,7 @@ def test_an_unused_version_of_a_renamed_key_or_order_holds_up_no_new_table(
     fields = {field["name"]: field for field in first["fields"]}
     renamed = {**first, "fields": [*({**fields, name: {**fields[name], "name": "k", "aliases": [name]}}).values()]}
     union = {**first, "fields": [*({**fields, name: {"name": "k", "type": ["int", "string"]}}).values()]}
-    schema_id, *_ = (
-        shop.registry_admin.register(f"{shop.topic}-value", json.dumps(one)) for one in (first, renamed, union)
-    )
+    schema_id, *_ = (shop.register(one) for one in (first, renamed, union))
     shop.produce([frame(schema_id, avro(first, {"order_id": 1, "at": 1}))], key=b"1")
     assert shop.drain().rejected == {}
     assert [row["k"] for row in shop.landed()] == [1]
@@ -268,11 +255,11 @@ def test_an_unused_version_of_a_renamed_key_or_order_holds_up_no_new_table(
 
 @pytest.mark.long
 @pytest.mark.parametrize("oldest", ["double", {"type": "array", "items": "long"}])
-def test_an_unused_oldest_key_that_is_none_holds_up_no_new_table(shop_of: Callable[..., Shop], oldest: Any) -> None:
+def test_an_unused_oldest_key_that_is_none_holds_up_no_new_table(shop_of: ShopOf, oldest: Any) -> None:
     shop = shop_of(partitions=1, write=Upsert(), key_format="avro")
     shop.registry_admin.register(f"{shop.topic}-key", json.dumps(oldest))
     keys = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(KEY))
-    value = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(VALUE))
+    value = shop.register(VALUE)
     name = frame(keys, avro(KEY, {"order_id": 1}))
     shop.produce([frame(value, avro(VALUE, {"order_id": 1, "at": 1, "user": "u"}))], key=name)
     assert shop.drain().rejected == {}

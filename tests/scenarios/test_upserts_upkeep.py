@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,15 +15,14 @@ from frazil.maintain import compact as merge_deletes
 from frazil.maintain.between_batches import BetweenBatches
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
-from frazil.maintain.target import MaintenanceRun, Policy, Status, Target
-from tests.scenarios.test_upserts import State, stored
+from frazil.maintain.target import MaintenanceRun, Policy, Status
+from tests.scenarios.test_upserts import State
 from tests.support import oracle
 from tests.support.failpoint_steps import STATE_UPKEEP_STEPS
-from tests.support.jobs import Crash, crash_at
-from tests.support.shop import Shop
+from tests.support.jobs import once
+from tests.support.shop import Shop, ShopOf
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 KEYS = 6
 
 
@@ -50,73 +48,57 @@ def busy(shop_of: ShopOf, version: int = 2, batches: int = 5) -> tuple[Shop, Sta
     return shop, state
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("version", [2, 3])
 def test_deleted_rows_leave_the_files_between_batches(shop_of: ShopOf, version: int) -> None:
     shop, state = busy(shop_of, version)
-    shop.drain()
-    state.check()
+    state.settle()
     done = shop.seen("files_compacted")
     assert [event["ended"] for event in done] == ["done"] * len(done)
     assert done
     names = [event["event"] for event in shop.events]
     assert "batch_committed" in names[names.index("files_compacted") :]  # not only at the end of the run
-    table = stored(shop)
+    table = shop.stored
     assert int(table.current_snapshot().summary["total-records"]) == len(state.now)
     tagged = table.snapshot_by_id(table.refs()[ledger.tag(shop.pipeline.name)].snapshot_id)
     assert ledger.END in tagged.summary.additional_properties
     state.put(1, "after")
     state.delete(2)
-    shop.drain()
-    state.check()
+    state.settle()
     assert not shop.seen("foreign_commit")
     assert oracle.contents(shop.lake, shop.pipeline.table.identifier) == {0, 1}  # no delete is by equality
 
 
 @pytest.mark.parametrize("step", ["compact.rewritten", "compact.committed", *STATE_UPKEEP_STEPS])
-@pytest.mark.long
 def test_a_driver_that_dies_in_a_compaction_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
     shop, state = busy(shop_of)
-    with pytest.raises(Crash):
-        shop.drain(failpoint=crash_at(step))
-    shop.drain()
-    state.check()
+    shop.die(step)
+    state.settle()
 
 
-@pytest.mark.long
 def test_a_second_driver_that_lands_during_a_compaction_fences_the_first(shop_of: ShopOf) -> None:
     shop, state = busy(shop_of)
-    met: list[str] = []
 
-    def twin(reached: str) -> None:
-        if reached == "compact.rewritten" and not met:
-            met.append(reached)
-            # On a thread of its own: the jobs of this one have the tag by which a compaction over its budget is cancelled.
-            with ThreadPoolExecutor(1) as own:
-                own.submit(shop.drain).result()
+    def twin() -> None:
+        # On a thread of its own: the jobs of this one have the tag by which a compaction over its budget is cancelled.
+        with ThreadPoolExecutor(1) as own:
+            own.submit(shop.drain).result()
 
-    assert shop.drain(failpoint=twin).fenced
+    assert shop.drain(failpoint=once("compact.rewritten", twin)).fenced
     state.check()
     assert "conflict" in [event["ended"] for event in shop.seen("files_compacted")]
 
 
-@pytest.mark.long
 def test_a_compaction_beside_maintenance_is_one_of_the_two(shop_of: ShopOf) -> None:
     shop, state = busy(shop_of, version=3)
-    met: list[str] = []
 
-    def maintained(reached: str) -> None:
-        if reached == "compact.rewritten" and not met:
-            met.append(reached)
-            target = Target(shop.pipeline, is_dead_letter_table=False)
-            assert compact(MaintenanceRun(shop.job(), Policy()), target, Lease()).ended is Status.DONE
+    def maintained() -> None:
+        assert compact(MaintenanceRun(shop.job(), Policy()), shop.target, Lease()).ended is Status.DONE
 
-    shop.drain(failpoint=maintained)
+    shop.drain(failpoint=once("compact.rewritten", maintained))
     state.check()
     assert "conflict" in [event["ended"] for event in shop.seen("files_compacted")]
 
 
-@pytest.mark.long
 def test_a_budget_that_is_over_ends_a_compaction(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
     shop, state = busy(shop_of)
     monkeypatch.setattr(upkeep, "COMPACT_EVERY", 99)
@@ -124,21 +106,20 @@ def test_a_budget_that_is_over_ends_a_compaction(shop_of: ShopOf, monkeypatch: p
         for many in ("MANY_DELETED_ROWS", "MANY_DELETE_FILES", "MANY_SMALL_AT_END"):
             never.setattr(between_batches, many, 99)
         shop.drain()
-    before = stored(shop).current_snapshot().snapshot_id
+    before = shop.stored.current_snapshot().snapshot_id
     cut_short = BetweenBatches(shop.job(), shop.pipeline, 0.0001).compact()
     assert cut_short is not None
     assert (cut_short.ended, cut_short.snapshots) == (Status.STOPPED, 0)
-    assert stored(shop).current_snapshot().snapshot_id == before
+    assert shop.stored.current_snapshot().snapshot_id == before
     state.check()
     enough = BetweenBatches(shop.job(), shop.pipeline, 60.0).compact()
     assert enough is not None
     assert (enough.ended, enough.why) == (Status.DONE, "")
     assert enough.snapshots
-    assert stored(shop).current_snapshot().summary["total-delete-files"] == "0"
+    assert shop.stored.current_snapshot().summary["total-delete-files"] == "0"
     state.check()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("partition_by", [(), ("bucket(2, order_id)",)])
 @pytest.mark.parametrize("keys", ["growing", "hot", "random"])
@@ -157,20 +138,15 @@ def test_the_files_of_a_small_table_stay_few_whatever_its_keys(
         ]
         for key in at:
             state.put(key, f"of {number}", partition=0)
-    shop.drain()
-    state.check()
-    totals = stored(shop).current_snapshot().summary
+    state.settle()
+    totals = shop.stored.current_snapshot().summary
     partitions = 2 if partition_by else 1
     assert int(totals["total-data-files"]) <= 8 * partitions
     assert int(totals["total-delete-files"]) <= 8 * partitions
 
 
-@pytest.mark.long
 def test_a_run_leaves_few_small_files(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(key="order_id"), limits=Limits(first_rows=3, max_rows=3))
-    state = State(shop)
-    for key in range(3 * between_batches.MANY_SMALL_AT_END):
-        state.put(key, "new")
-    shop.drain()
+    state = State(shop).land("new", range(3 * between_batches.MANY_SMALL_AT_END))
     state.check()
-    assert stored(shop).current_snapshot().summary["total-data-files"] == "1"
+    assert shop.stored.current_snapshot().summary["total-data-files"] == "1"

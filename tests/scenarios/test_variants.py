@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,9 @@ import sqlglot
 from pyiceberg.exceptions import ValidationError
 from pyspark.sql import SparkSession
 
-from frazil.audit.verify import verify
-from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Debezium, Json, Pipeline, Table, Topic, Upsert
 from frazil.declaration.catalogs import LocalCatalog
-from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.errors import InvalidInput
 from frazil.ingest.proof_landing import replay
 from frazil.ingest.setup.table_setup import make_tables
@@ -27,29 +23,22 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.scan import rows
 from frazil.lake.read.stored_tables import Lake, StoredTable, lineage
 from frazil.local.query.answer import answer
-from frazil.maintain.compact import compact
-from frazil.maintain.lease import Lease
-from frazil.maintain.target import MaintenanceRun, Status, Target
+from frazil.maintain.target import Status
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.json_columns import with_variants
 from tests.cli.pipelines.test_query_page import needs_trino
 from tests.scenarios.test_changelog_views import create_views
 from tests.support import trino_server
-from tests.support.committed_table import EAGER
 from tests.support.debezium_events import PLACEHOLDER
 from tests.support.declared_schemas import json_file
 from tests.support.duckdb_reader import ask
 from tests.support.jobs import job
-from tests.support.shop import Shop, avro, frame
-from tests.support.topics import varied
+from tests.support.keyed_topic import record
+from tests.support.shop import Shop, ShopOf, avro, frame
+from tests.support.topics import bodies, redeclared
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-ShopOf = Callable[..., Shop]
 VARIANTS = {"format_version": 3, "json_columns": "variant"}
-
-
-def bodies(*values: Any) -> list[bytes | None]:
-    return [v if v is None or isinstance(v, bytes) else json.dumps(v).encode() for v in values]
 
 
 def stored(shop: Shop) -> StoredTable:
@@ -64,24 +53,13 @@ def types(shop: Shop) -> dict[str, str]:
 
 def in_spark(shop: Shop, *columns: str) -> list[tuple[Any, ...]]:
     """Return these expressions of all rows, in the order of the records."""
-    table = f"{shop.lake.catalog.name}.{shop.pipeline.table.identifier}"
     order = "ORDER BY _kafka_partition, _kafka_offset"
-    return [tuple(row) for row in shop.spark.sql(f"SELECT {', '.join(columns)} FROM {table} {order}").collect()]
+    return [tuple(row) for row in shop.sql(f"SELECT {', '.join(columns)} FROM {{}} {order}").collect()]
 
 
 def in_duckdb(shop: Shop, *columns: str) -> list[tuple[Any, ...]]:
     order = "ORDER BY _kafka_partition, _kafka_offset"
     return ask(stored(shop).version, f"SELECT {', '.join(columns)} FROM lake_table {order}")[1]
-
-
-def redeclared(pipeline: Pipeline, **topic: Any) -> Pipeline:
-    return replace(pipeline, topic=varied(pipeline.topic, **topic))
-
-
-def assert_verified(shop: Shop) -> None:
-    for deep in (False, True):
-        found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
-        assert found.findings == (), found
 
 
 @pytest.mark.long
@@ -106,7 +84,7 @@ def test_unknown_fields_and_json_columns_land_as_variants(shop_of: ShopOf) -> No
         (5, None, True, "text"),
     ]
     assert in_spark(shop, "_kafka_partition", "_kafka_offset") == [(0, 0), (0, 1), (0, 4)]
-    assert_verified(shop)
+    shop.assert_proven()
 
 
 @pytest.mark.long
@@ -134,33 +112,22 @@ def test_a_state_with_variants_is_updated_compacted_and_verified(shop_of: ShopOf
     found = dict(in_spark(shop, "_kafka_key", "to_json(a)"))
     wanted = {**{str(n): f"[{n},null]" for n in range(3)}, **{str(n): f'{{"n":{n}}}' for n in range(3, 7)}}
     assert found == wanted
-    assert_verified(shop)
+    shop.assert_proven()
     assert {
         r[0]: json.dumps(json.loads(r[1]), separators=(",", ":")) for r in in_duckdb(shop, "_kafka_key", "a::JSON")
     } == wanted
-    compacted = compact(MaintenanceRun(shop.job(), EAGER), Target(shop.pipeline, is_dead_letter_table=False), Lease())
+    compacted = shop.compact()
     assert (compacted.ended, compacted.files_added) == (Status.DONE, 1)
     assert dict(in_spark(shop, "_kafka_key", "to_json(a)")) == wanted
-    assert_verified(shop)
+    shop.assert_proven()
 
 
 @pytest.mark.long
 def test_json_inside_avro_and_its_lists_lands_as_variants(shop_of: ShopOf) -> None:
     """A recursive type is columns down to a level, and then JSON."""
-    tree = {
-        "type": "record",
-        "name": "Tree",
-        "fields": [{"name": "v", "type": "int"}, {"name": "next", "type": ["null", "Tree"], "default": None}],
-    }
-    schema = {
-        "type": "record",
-        "name": "R",
-        "fields": [
-            {"name": "trees", "type": {"type": "array", "items": tree}},
-            {"name": "by_name", "type": {"type": "map", "values": "Tree"}},
-            {"name": "nothing", "type": {"type": "record", "name": "Nothing", "fields": []}},
-        ],
-    }
+    trees = {"type": "array", "items": record("Tree", v="int", next=["null", "Tree"])}
+    by_name = {"type": "map", "values": "Tree"}
+    schema = record("R", trees=trees, by_name=by_name, nothing=record("Nothing"))
     shop = shop_of(table=VARIANTS)
     number = shop.register(schema)
     deep: dict[str, Any] = {"v": 5, "next": None}
@@ -175,7 +142,7 @@ def test_json_inside_avro_and_its_lists_lands_as_variants(shop_of: ShopOf) -> No
     ]
     assert in_spark(shop, "to_json(by_name['x'].next.next.next)") == [('{"next":{"v":5},"v":4}',)]
     assert in_duckdb(shop, "nothing::VARCHAR", "by_name['x'].next.next.next::JSON->>'v'") == [("{}", "4")]
-    assert_verified(shop)
+    shop.assert_proven()
 
 
 @pytest.mark.long
@@ -193,9 +160,8 @@ def test_a_state_with_soft_deletes_keeps_variants_and_is_what_its_topic_comes_to
     shop.drain(soft)
     found = {key: (a, gone) for key, a, gone in in_spark(shop, "id", "to_json(a)", "_deleted_at IS NOT NULL")}
     assert found == {0: ("[0]", False), 1: ("[1]", True), 2: ('{"k":null}', False), 3: ("[3]", False)}
-    assert_verified(shop)
-    registry = Registry.of(RegistrySettings(url=shop.world.registry_url), Secrets({}))
-    replayed = replay(soft, shop.job(), registry, shop.environment, tmp_path)
+    shop.assert_proven()
+    replayed = replay(soft, shop.job(), shop.registry(), shop.environment, tmp_path)
     assert (replayed.findings, replayed.rows) == ((), 3)
 
 
@@ -239,7 +205,7 @@ def test_a_changelog_and_its_views_have_variants(shop_of: ShopOf) -> None:
         shop.produce(bodies({"a": value}), key=b"k", partition=0)
         shop.drain()
     assert in_spark(shop, "to_json(a)", "_op") == [("[1]", "w"), ('{"b":2}', "w")]
-    assert_verified(shop)
+    shop.assert_proven()
     view = create_views(shop)
     found = shop.spark.sql(f"SELECT to_json(a) AS a FROM {view}__state").collect()
     assert [row["a"] for row in found] == ['{"b":2}']
@@ -257,7 +223,7 @@ def test_other_catalogs_have_such_tables_too(shop_of: ShopOf, request: pytest.Fi
     assert types(shop) == {"a": "variant"}
     assert in_spark(shop, "to_json(a)") == [(f'{{"n":{number}}}',) for number in range(3)]
     assert len(list(lineage(stored(shop).iceberg))) == 4
-    assert_verified(shop)
+    shop.assert_proven()
 
 
 @pytest.mark.parametrize("field", ["partition_by", "sort_by"])

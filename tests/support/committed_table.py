@@ -97,10 +97,12 @@ class Stock:
             after(number + 1)
 
     def land_with_dead_letters(
-        self, *, rows: int = 10, dead: int = 2, failpoint: Callable[[str], None] = lambda step: None
+        self, batches: int = 1, *, rows: int = 10, dead: int = 2, failpoint: Callable[[str], None] = lambda step: None
     ) -> None:
-        """Land one batch of which the last records are dead letters."""
-        self.publish(self.staged(1, rows - dead), self.staged_dead(self.at + rows - dead, dead), failpoint=failpoint)
+        """Land batches of each of which the last records are dead letters."""
+        for _ in range(batches):
+            main, side = self.staged(1, rows - dead), self.staged_dead(self.at + rows - dead, dead)
+            self.publish(main, side, failpoint=failpoint)
 
     def publish(self, main: Staged, side: Staged, *, failpoint: Callable[[str], None] = lambda step: None) -> None:
         """Commit the next records, as staged."""

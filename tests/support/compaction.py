@@ -12,11 +12,7 @@ from confluent_kafka import admin as kafka_admin
 _admin: Any = kafka_admin
 
 COMPACTED: Mapping[str, str] = {"cleanup.policy": "compact"}  # nothing is compacted before a segment ends
-_AT_ONCE = {
-    "segment.ms": "50",
-    "min.cleanable.dirty.ratio": "0.001",
-    "max.compaction.lag.ms": "100",
-}
+_AT_ONCE = {"segment.ms": "50", "min.cleanable.dirty.ratio": "0.001", "max.compaction.lag.ms": "100"}
 
 
 def eager(bootstrap: str) -> None:

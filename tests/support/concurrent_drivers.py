@@ -9,10 +9,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from frazil.declaration import Limits
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support.paused_driver import Driver, paused
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
 TWIN = Path(__file__).parent / "replanning_driver.py"
 STEPS = ("plan.done", "stage.written", "publish.decided", "publish.filled")
@@ -54,7 +53,7 @@ def run_both(shop: Shop, folder: Path, *, beside: Callable[[], object] | None = 
     return results
 
 
-def run_free(shop_of: Callable[..., Shop], folder: Path, *, orders: int = 1000, batch: int = 40) -> None:
+def run_free(shop_of: ShopOf, folder: Path, *, orders: int = 1000, batch: int = 40) -> None:
     """Have two drivers land the same records at the same time."""
     shop = shop_of(limits=Limits(first_rows=batch, max_rows=batch), partitions=3)
     shop.produce([*shop.orders(orders, shop.register()), *[b"bad!!"] * 10])
@@ -84,9 +83,8 @@ def decide_while_one_pauses(shop: Shop, folder: Path, step: str, paused: Paused 
         shop.drain()
     shop.produce([*shop.orders(5, schema_id, first=10), b"bad!!"])
     with paused(shop, folder, step) as driver:
-        table = shop.job().iceberg.load(shop.pipeline.table.identifier)
-        table.manageSnapshots().rollbackTo(table.currentSnapshot().parentId()).commit()
-        accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job())
+        shop.roll_back()
+        shop.accept(Accepted.ROLLED_BACK_REPLAY)
     assert driver.ended("fenced", "batch_committed") == ["fenced"]
     shop.drain()
     shop.assert_each_record_once()

@@ -21,10 +21,7 @@ SOURCE = {
         {"name": "ts_ms", "type": "long"},
         {
             "name": "snapshot",
-            "type": [
-                {"type": "string", "connect.default": "false", "connect.name": "io.debezium.data.Enum"},
-                "null",
-            ],
+            "type": [{"type": "string", "connect.default": "false", "connect.name": "io.debezium.data.Enum"}, "null"],
             "default": "false",
         },
         {"name": "db", "type": "string"},
@@ -70,11 +67,7 @@ def column(name: str, of: Any) -> dict[str, Any]:
     return {"name": name, "type": of, **({"default": None} if isinstance(of, list) and of[0] == "null" else {})}
 
 
-ORDERS = (
-    column("id", "long"),
-    column("customer", optional("string")),
-    column("note", optional("string")),
-)
+ORDERS = (column("id", "long"), column("customer", optional("string")), column("note", optional("string")))
 KEY = (column("id", "long"),)
 
 
@@ -178,27 +171,3 @@ class Source:
         key = None if number is None else self.key(number)
         where = 0 if number is None else hash(number) % self.partitions
         self.shop.produce([value], key=key, partition=where)
-
-
-class Flattened(Source):
-    """The same by `ExtractNewRecordState`, with `add.fields=op,lsn` and deletes that are rewritten."""
-
-    def evolve(self, columns: Sequence[Mapping[str, Any]]) -> None:
-        """Change the table's columns."""
-        added = [
-            column(name, optional(of)) for name, of in (("__deleted", "string"), ("__op", "string"), ("__lsn", "long"))
-        ]
-        self._schema = {
-            "type": "record",
-            "name": "Value",
-            "namespace": "shop.public.orders",
-            "fields": [*columns, *added],
-        }
-        self._names = [each["name"] for each in columns]
-        self._schema_id = self.shop.register(self._schema)
-
-    def event(self, op: str, after: Mapping[str, Any] | None, before: Mapping[str, Any] | None = None) -> bytes:
-        """Return the bytes of an event."""
-        self.lsn += 152
-        row = {**(after or before or {}), "__deleted": str(op == "d").lower(), "__op": op, "__lsn": self.lsn}
-        return frame(self._schema_id, avro(self._schema, row))

@@ -104,11 +104,7 @@ class FakeEmr:
         return {"applicationId": request["applicationId"], "jobRunId": made.id, "arn": self._arn(made)}
 
     def cancel_job_run(
-        self,
-        *,
-        applicationId: str,
-        jobRunId: str,
-        shutdownGracePeriodInSeconds: int | None = None,
+        self, *, applicationId: str, jobRunId: str, shutdownGracePeriodInSeconds: int | None = None
     ) -> dict[str, Any]:
         run, grace = self._run(applicationId, jobRunId), shutdownGracePeriodInSeconds
         if grace and not 15 <= grace <= 1800:

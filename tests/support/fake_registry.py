@@ -36,10 +36,7 @@ class FakeRegistry:
         self._answer("versions")
         return tuple(
             SubjectVersion(
-                subject=subject,
-                version=version.number,
-                id=version.schema_id,
-                guid=self.store.guid(version.schema_id),
+                subject=subject, version=version.number, id=version.schema_id, guid=self.store.guid(version.schema_id)
             )
             for version in self.store.listed(subject, deleted=deleted)
         )

@@ -183,11 +183,7 @@ class KeyedTable:
         assert (
             account is None
             or not self.is_alone
-            or (account.rows, account.hash)
-            == (
-                len(wanted),
-                self.hash_of(*self.state),
-            )
+            or (account.rows, account.hash) == (len(wanted), self.hash_of(*self.state))
         )
 
     @property

@@ -6,14 +6,17 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import Isolation
+from frazil.errors import InvalidInput
 from frazil.ingest.plan import fingerprint
 from frazil.ingest.setup import table_setup
 from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
@@ -31,7 +34,7 @@ from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support import oracle
 from tests.support.committed_table import ROW, Stock
 from tests.support.fake_kafka import FakeKafka
-from tests.support.jobs import job, nothing
+from tests.support.jobs import Crash, crash_at, job, nothing
 
 FIRST_MS = 1_767_225_600_000  # the timestamp of the record at offset 0; each later one has a millisecond more
 LATE_MS = 3_600_000  # what a record that replaced another one has more
@@ -112,6 +115,20 @@ class Ledgers(Stock):
         self.at, self.settled = decided.after.at[0], self._newest()
         return decided
 
+    def refuses(self, event: Accepted, match: str) -> InvalidInput:
+        """Check that a decision is refused, and that neither table changes. Return the error."""
+        before = self.head(), self.letters()
+        with pytest.raises(InvalidInput, match=match) as refused:
+            self.accept(event)
+        assert (self.head(), self.letters()) == before
+        return refused.value
+
+    def die(self, step: str, event: Accepted | None = None) -> None:
+        """Have a driver die at a step of a batch, or an operator's command at one of a decision."""
+        act = self.land_with_dead_letters if event is None else partial(self.accept, event)
+        with pytest.raises(Crash):
+            act(failpoint=crash_at(step))
+
     def start(self, *, failpoint: Callable[[str], None] = nothing) -> None:
         """Start a run as the driver does, up to its first batch."""
         job = self.job(self.run, failpoint)
@@ -125,6 +142,12 @@ class Ledgers(Stock):
         assert held is not None
         assert held.end is not None
         self.at, self.settled = held.end.at[0], held.snapshot_id
+
+    def goes_on(self, batches: int = 1, *, each_once: bool = False) -> None:
+        """Start a run, land batches, and check that verification proves them, or that each record is there once."""
+        self.start()
+        self.land_with_dead_letters(batches)
+        self.assert_each_once() if each_once else self.assert_proven()
 
     def _newest(self) -> int | None:
         found = entry(self.iceberg.load(self.table), self.pipeline.name)
@@ -184,9 +207,11 @@ class Ledgers(Stock):
         """Return the table's current snapshot."""
         return int(self.iceberg.load(self.table).currentSnapshot().snapshotId())
 
-    def recreate_topic(self) -> None:
-        """Delete the topic and create it again."""
+    def recreate_topic(self, *, is_accepted: bool = False) -> None:
+        """Delete the topic and create it again. An operator may accept it."""
         self.kafka.create(self.pipeline.topic.name)
+        if is_accepted:
+            self.accept(Accepted.TOPIC_RECREATED)
 
     # ── What must be so ─────────────────────────────────────────────────────────────────────────
     def places(self) -> list[int]:

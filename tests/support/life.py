@@ -21,7 +21,6 @@ from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
 from frazil.maintain.target import MaintenanceRun, Policy, Target
-from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
 from tests.support.duckdb_reader import ask
@@ -116,7 +115,7 @@ class Life(RuleBasedStateMachine):
     @rule(step=STEPS)
     def land_beside_another_commit(self, step: str) -> None:
         def alter() -> None:
-            table = self.shop.job().iceberg.load(self.shop.pipeline.table.identifier)
+            table = self.shop.table
             table.updateProperties().set("comment", uuid.uuid4().hex).commit()
 
         self.shop.drain(failpoint=once(step, alter))
@@ -150,14 +149,14 @@ class Life(RuleBasedStateMachine):
     @rule()
     def roll_back_and_replay(self) -> None:
         self.shop.drain()
-        table = self.shop.job().iceberg.load(self.shop.pipeline.table.identifier)
+        table = self.shop.table
         head = table.currentSnapshot()
         before = head.parentId() if head is not None else None
         was = table.snapshot(before) if before is not None else None
         if was is None or any("frazil.end" not in dict(snapshot.summary()) for snapshot in (head, was)):
             return  # a head without offsets is a rewrite at the end of the run: to roll it back takes no batch away
         table.manageSnapshots().rollbackTo(before).commit()
-        accept(self.shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", self.shop.job())
+        self.shop.accept(Accepted.ROLLED_BACK_REPLAY)
 
     def upkeep(self, **job: Any) -> MaintenanceRun:
         """Return a maintenance run that waits for no reader."""
@@ -183,7 +182,7 @@ class Life(RuleBasedStateMachine):
         self, columns: str, rows: list[Any], source: Callable[[SqlEngine, str], str] = lambda _, table: table
     ) -> None:
         """Assert that other engines read `rows` in `columns`. `source` is what they read, in an engine's SQL, of the named table."""
-        table = self.shop.job().iceberg.load(self.shop.pipeline.table.identifier)
+        table = self.shop.table
         at = str(table.operations().current().metadataFileLocation())
         _, found = ask(at, f"SELECT {columns} FROM {source(SqlEngine.DUCKDB, 'lake_table')} q")
         assert sorted(map(tuple, found), key=repr) == sorted(rows, key=repr)

@@ -59,8 +59,7 @@ def rest_catalog(folder: Path, environment: Environment) -> Iterator[Environment
         server.setHandler(servlets)
         server.start()
         yield replace(
-            environment,
-            catalog=RestCatalog(uri=f"http://{HOST}:{server.getURI().getPort()}", warehouse=warehouse),
+            environment, catalog=RestCatalog(uri=f"http://{HOST}:{server.getURI().getPort()}", warehouse=warehouse)
         )
     finally:
         gateway.close()

@@ -15,8 +15,9 @@ from types import MappingProxyType
 from typing import Any
 
 import fastavro
+import pytest
 from confluent_kafka import Message, Producer
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
@@ -38,13 +39,23 @@ from frazil.ingest.reporting.events import Reporter, Total
 from frazil.job.context import JobContext
 from frazil.lake.catalogs import needs_s3
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import LocalServices
 from frazil.local.toolchain import class_path
 from frazil.local.toolchain.class_data_sharing import java_options
 from frazil.local.toolchain.class_path import LOCAL_FILES
+from frazil.maintain.compact import compact
+from frazil.maintain.lease import Lease
+from frazil.maintain.target import MaintenanceRun, Policy, Target
+from frazil.maintain.target import Outcome as Done
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support import oracle
-from tests.support.jobs import job
+from tests.support.jobs import Crash, crash_at, job
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.registry_admin import RegistryAdmin
 from tests.support.topics import topic_of
@@ -143,6 +154,17 @@ class Shop:
                 return
             assert time.monotonic() < deadline, "the new partitions do not appear"
 
+    def delete_records(self, before: int, *, partition: int = 0) -> None:
+        """Have Kafka delete the records before an offset, as retention does."""
+        self._broker.trim(self.topic, partition, before)
+
+    def new_topic(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
+        """Delete the topic and create it again. The producer and the journal begin again, too."""
+        self.delete()
+        self.create(partitions, config)
+        self.new_producer(partitions)
+        self.journal.clear()
+
     def register(self, schema: Mapping[str, Any] = ORDER) -> int:
         """Register a version of the topic's value schema; its id."""
         return self.registry_admin.register(f"{self.topic}-value", json.dumps(schema))
@@ -189,32 +211,40 @@ class Shop:
             object_store=self.lake.object_store,
         )
 
+    def registry(self, url: str = "", **options: Any) -> Registry:
+        """Return a client of the world's registry, or of the one with this URL."""
+        return Registry.of(RegistrySettings(url=url or self.world.registry_url), Secrets({}), **options)
+
     def job(self, run: str = "", **overrides: Any) -> JobContext:
         """Return a job on the shared session."""
         kafka = overrides.pop("kafka", None) or Kafka(self.environment.kafka, Secrets({}))
         return job(Iceberg(self.spark, self.lake.catalog.name), run=run, kafka=kafka, **overrides)
 
     def ingestion(
-        self, pipeline: Pipeline | None = None, registry_url: str | None = None, **overrides: Any
+        self, pipeline: Pipeline | None = None, registry: Registry | None = None, **overrides: Any
     ) -> Ingestion:
         """Return one run of the pipeline, with the shop's registry or another one."""
         job, chosen = self.job(**overrides), pipeline or self.pipeline
-        registry = RegistrySettings(url=registry_url or self.world.registry_url)
         report = Reporter(self.events.append, chosen.name, self.topic, job.run, job.clock)
-        of = envelope(chosen.envelope)
-        return Ingestion(
-            chosen, job, writer_schemas(chosen.topic, Registry.of(registry, Secrets({})), envelope=of), report
-        )
+        writers = writer_schemas(chosen.topic, registry or self.registry(), envelope=envelope(chosen.envelope))
+        return Ingestion(chosen, job, writers, report)
 
     def drain(self, pipeline: Pipeline | None = None, **overrides: Any) -> Total:
         """Land all existing records."""
         return self.ingestion(pipeline, **overrides).drain()
 
+    def die(self, step: str) -> None:
+        """Have a driver die at a step, as if it were killed."""
+        with pytest.raises(Crash):
+            self.drain(failpoint=crash_at(step))
+
     def ended(self, pipeline: Pipeline | None = None, **overrides: Any) -> Outcome:
         """Land all existing records as a command does, and return how that ended; a stop is noted in the table."""
-        chosen, registry = pipeline or self.pipeline, RegistrySettings(url=self.world.registry_url)
-        asked = Registry.of(registry, Secrets({}))
-        return runner.drain([chosen], self.job(**overrides), asked, self.events.append, probe=False)[chosen.name]
+        return self.drained(pipeline or self.pipeline, **overrides)[(pipeline or self.pipeline).name]
+
+    def drained(self, *pipelines: Pipeline, **overrides: Any) -> Mapping[str, Outcome]:
+        """Do the same with pipelines of one run."""
+        return runner.drain(pipelines, self.job(**overrides), self.registry(), self.events.append, probe=False)
 
     def process(
         self,
@@ -250,7 +280,74 @@ class Shop:
             text=True,
         )
 
+    def accept(self, event: Accepted, pipeline: Pipeline | None = None, **overrides: Any) -> Acceptance:
+        """Apply an operator's decision."""
+        return accept(pipeline or self.pipeline, event, "as the test says", self.job(**overrides))
+
+    # ── Other engines and people ────────────────────────────────────────────────────────────────
+    @property
+    def path(self) -> str:
+        """The table as Spark names it, with its catalog."""
+        return f"{self.lake.catalog.name}.{self.pipeline.table.identifier}"
+
+    def sql(self, statement: str) -> DataFrame:
+        """Run a statement in Spark, as another engine does. `{}` is the table."""
+        return self.spark.sql(statement.format(self.path))
+
+    def rewrite(self) -> None:
+        """Rewrite all data files without their deleted rows, as another engine does."""
+        options = "map('rewrite-all', 'true', 'delete-file-threshold', '1')"
+        self.sql(f"CALL {self.lake.catalog.name}.system.rewrite_data_files(table => '{{}}', options => {options})")
+
+    def roll_back(self, snapshots: int = 1) -> None:
+        """Set the table's head back by so many snapshots."""
+        snapshot = self.table.currentSnapshot()
+        for _ in range(snapshots):
+            snapshot = self.table.snapshot(snapshot.parentId())
+        self.table.manageSnapshots().rollbackTo(snapshot.snapshotId()).commit()
+
+    # ── Upkeep ──────────────────────────────────────────────────────────────────────────────────
+    @property
+    def target(self) -> Target:
+        """The table as maintenance sees it."""
+        return Target(self.pipeline, is_dead_letter_table=False)
+
+    def upkeep(self, **overrides: Any) -> MaintenanceRun:
+        """Return a maintenance run that waits for no reader."""
+        return MaintenanceRun(self.job(**overrides), Policy(grace_seconds=0))
+
+    def compact(self) -> Done:
+        """Compact the table."""
+        return compact(self.upkeep(), self.target, Lease())
+
     # ── What must be so ─────────────────────────────────────────────────────────────────────────
+    @property
+    def table(self) -> Java:
+        """The table, loaded by the driver's own library."""
+        return self.job().iceberg.load(self.pipeline.table.identifier)
+
+    @property
+    def stored(self) -> Any:
+        """The table, loaded by PyIceberg."""
+        return oracle.table(self.lake, self.pipeline.table.identifier)
+
+    def entry(self) -> Entry:
+        """Return the newest entry of the ledger."""
+        found = entry(self.table, self.pipeline.name)
+        assert found is not None
+        return found
+
+    def account(self) -> KeyAccount:
+        """Return the account of the keys of the newest entry."""
+        keys = self.entry().keys
+        assert keys is not None
+        return keys
+
+    def counts(self) -> dict[str, Any]:
+        """Return what the newest commit counts."""
+        found: dict[str, Any] = json.loads(self.stored.current_snapshot().summary["frazil.counts"])
+        return found
+
     def landed(self) -> list[dict[str, Any]]:
         """Return the table's rows."""
         return oracle.rows(self.lake, self.pipeline.table.identifier)
@@ -265,19 +362,23 @@ class Shop:
         dead = oracle.places(self.lake, self.pipeline.table.dead_letters)
         assert sorted([*landed, *dead]) == sorted(self.journal), f"landed {sorted(landed)}, dead letters {sorted(dead)}"
 
-    def verified(self, *, deep: bool = False) -> Verification:
+    def verified(self, pipeline: Pipeline | None = None, *, deep: bool = False) -> Verification:
         """Verify the table."""
-        return verify(self.pipeline, Lake(self.lake, Secrets({}).read), deep=deep)
+        return verify(pipeline or self.pipeline, Lake(self.lake, Secrets({}).read), deep=deep)
 
-    def assert_proven(self, *, deep: bool | None = None) -> None:
+    def assert_proven(self, pipeline: Pipeline | None = None, *, deep: bool | None = None) -> None:
         """Check that the verification of this depth proves the table, or that both do."""
         for depth in (False, True) if deep is None else (deep,):
-            found = self.verified(deep=depth)
+            found = self.verified(pipeline, deep=depth)
             assert found.outcome == "proven", (depth, [str(finding) for finding in found.findings])
 
     def seen(self, event: str) -> list[Mapping[str, Any]]:
         """Return the events with a name so far."""
         return [e for e in self.events if e["event"] == event]
+
+
+ShopOf = Callable[..., Shop]
+"""Makes the test's shop, with what it declares."""
 
 
 def _more(schema: Mapping[str, Any]) -> dict[str, Any]:

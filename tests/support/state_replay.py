@@ -8,13 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from frazil.audit.verify import verify
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Upsert
 from frazil.declaration.options import Deletion
-from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.key_totals import KeyAccount
-from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop, avro, frame
 
 VERSIONED = {
@@ -140,7 +136,7 @@ class StateReplay:
         assert account.rows == len(wanted)
         assert late is None or account.late == late
         for deep in (False, True):
-            proof = verify(self.shop.pipeline, Lake(self.shop.lake, Secrets({}).read), deep=deep)
+            proof = self.shop.verified(deep=deep)
             assert proof.outcome == "proven", proof.findings
             notes = [note for note in proof.notes if note.endswith("so they changed nothing")]
             assert notes == (
@@ -150,6 +146,11 @@ class StateReplay:
             )
         return account
 
+    def settle(self) -> None:
+        """Land all that waits, and check the table."""
+        self.shop.drain()
+        self.check()
+
     @property
     def is_soft(self) -> bool:
         """Whether deleted rows stay in the table."""
@@ -158,10 +159,7 @@ class StateReplay:
 
     def account(self) -> KeyAccount:
         """Return the account of the newest commit."""
-        last = entry(self.shop.job().iceberg.load(self.shop.pipeline.table.identifier), self.shop.pipeline.name)
-        assert last is not None
-        assert last.keys is not None
-        return last.keys
+        return self.shop.account()
 
 
 class ReplayByColumn(StateReplay):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields, replace
 from typing import Any, get_args
 
-from frazil.declaration import Format, Topic
+from frazil.declaration import Format, Pipeline, Topic
 
 FORMATS = {kind.kind: kind for kind in get_args(Format)}
 
@@ -17,10 +18,7 @@ def topic_of(name: str, *, value_format: str = "avro", key_format: str = "bytes"
     of_keys = {option.removeprefix("key_"): value for option, value in options.items() if option.startswith("key_")}
     of_values = {option: value for option, value in options.items() if not option.startswith("key_")}
     return Topic(
-        name,
-        value=FORMATS[value_format](**of_values),
-        key=FORMATS[key_format](**of_keys),
-        transactional=transactional,
+        name, value=FORMATS[value_format](**of_values), key=FORMATS[key_format](**of_keys), transactional=transactional
     )
 
 
@@ -36,3 +34,13 @@ def varied(topic: Topic, **changes: Any) -> Topic:
         new = {name: changes[prefix + name] for name in names if prefix + name in changes}
         sides[side] = kind(**kept | new)
     return replace(topic, **sides, **others)
+
+
+def redeclared(pipeline: Pipeline, **changes: Any) -> Pipeline:
+    """Return the pipeline with other options of its topic."""
+    return replace(pipeline, topic=varied(pipeline.topic, **changes))
+
+
+def bodies(*values: Any) -> list[Any]:
+    """Return values of records in JSON. Bytes are a value as they are, None is no value."""
+    return [value if value is None or isinstance(value, bytes) else json.dumps(value).encode() for value in values]
