@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
-from pyspark.sql import SparkSession
 
 from frazil.audit.finding import Outcome
-from frazil.audit.verification import Verification
-from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
-from frazil.lake.read.stored_tables import Lake
-from frazil.local.services import LocalServices
+from tests.e2e.test_kills import kill
 from tests.support import concurrent_drivers
 from tests.support.paused_driver import paused
-from tests.support.shop import ORDER, Shop, frame
+from tests.support.shop import ORDER, Shop, ShopOf, frame
 from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -28,27 +21,13 @@ MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", 
 
 
 @pytest.fixture(params=first_short(["glue_lake", "rest_lake"]))
-def lake(request: pytest.FixtureRequest) -> Environment:
+def shop_lake(request: pytest.FixtureRequest) -> Environment:
     """Each catalog in turn."""
     chosen: Environment = request.getfixturevalue(request.param)
     return chosen
 
 
-@pytest.fixture
-def shop_of(local_world: LocalServices, spark: SparkSession, lake: Environment, name: str) -> Callable[..., Shop]:
-    """Makes the test's shop on that catalog."""
-
-    def make(**declared: Any) -> Shop:
-        return Shop(local_world, spark, lake, name, **declared)
-
-    return make
-
-
-def verified(shop: Shop) -> Verification:
-    return verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), wait=lambda seconds: None)
-
-
-def test_a_topic_lands_changes_its_schema_and_is_proven(shop_of: Callable[..., Shop]) -> None:
+def test_a_topic_lands_changes_its_schema_and_is_proven(shop_of: ShopOf) -> None:
     shop = shop_of(table={"partition_by": ("bucket(4, order_id)", "days(_kafka_timestamp)")})
     first = shop.register()
     shop.produce([*shop.orders(50, first), b"bad!!", frame(first, b"\x02\xff")])
@@ -61,7 +40,7 @@ def test_a_topic_lands_changes_its_schema_and_is_proven(shop_of: Callable[..., S
     assert sorted(row["order_id"] for row in rows) == list(range(70))
     assert {row["note"] for row in rows} == {None}
     assert sorted(row["reason"] for row in shop.dead()) == ["tombstone", "undecodable", "wrong_magic"]
-    found = verified(shop)
+    found = shop.verified()
     assert (found.outcome, found.findings, found.sum_of("read")) == (Outcome.PROVEN, (), 73)
 
 
@@ -72,16 +51,14 @@ def test_a_driver_killed_around_the_decision_loses_and_doubles_nothing(shop: Sho
     shop.produce(shop.orders(20, schema_id))
     shop.drain()
     shop.produce([*shop.orders(20, schema_id, first=20), b"bad!!", b"worse"])
-    killed = shop.process(tmp_path, failpoints=f"{step}=kill")
-    _, log = killed.communicate(timeout=120)
-    assert killed.returncode == -signal.SIGKILL, log
+    kill(shop, tmp_path, step)
     shop.drain()
     shop.assert_each_record_once()
-    assert verified(shop).outcome is Outcome.PROVEN
+    assert shop.verified().outcome is Outcome.PROVEN
 
 
 @pytest.mark.long
-def test_free_running_twins_share_a_topic_without_a_loss(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
+def test_free_running_twins_share_a_topic_without_a_loss(shop_of: ShopOf, tmp_path: Path) -> None:
     concurrent_drivers.run_free(shop_of, tmp_path, orders=400)
 
 
@@ -98,7 +75,7 @@ def test_a_twin_that_begins_first_fences_nobody_before_there_is_a_batch(shop: Sh
 
 
 @pytest.mark.long
-def test_the_keys_are_in_no_argument_log_plan_or_event(shop: Shop, lake: Environment, tmp_path: Path) -> None:
+def test_the_keys_are_in_no_argument_log_plan_or_event(shop: Shop, shop_lake: Environment, tmp_path: Path) -> None:
     """Everything that is written is looked through; that Spark's event log names the option shows that it could be there."""
     events = tmp_path / "events"
     events.mkdir()
@@ -113,8 +90,8 @@ def test_the_keys_are_in_no_argument_log_plan_or_event(shop: Shop, lake: Environ
         arguments = [told for process in family if (told := arguments_of(process))]
     assert any("java" in told for told in arguments)
     logged = "".join(file.read_text() for file in events.rglob("*") if file.is_file())
-    assert f"spark.sql.catalog.{lake.catalog.name}.s3.secret-access-key" in logged
-    store = lake.object_store
+    assert f"spark.sql.catalog.{shop_lake.catalog.name}.s3.secret-access-key" in logged
+    store = shop_lake.object_store
     assert store is not None
     for reference in (store.access_key_id, store.secret_access_key):
         assert reference is not None

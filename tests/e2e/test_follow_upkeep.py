@@ -13,17 +13,15 @@ import pytest
 
 from frazil.declaration import Keep, Limits, Upsert
 from tests.e2e.test_follow_process import FOLLOW, PATIENCE, Log
-from tests.scenarios.test_upserts import State, stored
-from tests.support.shop import Shop
+from tests.scenarios.test_upserts import State
+from tests.support.shop import ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 BATCHES, KEYS, TARGET = 200, 7, 10
 
 
 @pytest.mark.timeout(3600)
-def test_upkeep_is_done_between_batches_within_its_time_and_sigterm_ends_it(
-    shop_of: Callable[..., Shop], tmp_path: Path
-) -> None:
+def test_upkeep_is_done_between_batches_within_its_time_and_sigterm_ends_it(shop_of: ShopOf, tmp_path: Path) -> None:
     limits = Limits(first_rows=KEYS, max_rows=KEYS, target_seconds=TARGET)
     shop = shop_of(write=Upsert(), key_format="text", limits=limits, table={"snapshots": Keep(20)})
     state = State(shop)
@@ -44,20 +42,19 @@ def test_upkeep_is_done_between_batches_within_its_time_and_sigterm_ends_it(
         assert spent < (ended - began).total_seconds() / 4  # a fifth on a long average
         assert max(line["freshness_seconds"] for line in commits[BATCHES // 10 :]) < 2 * TARGET
         assert [line for line in log.lines if line["event"] == "snapshots_expired"]
-        assert int(stored(shop).current_snapshot().summary["total-data-files"]) < 50
+        assert int(shop.stored.current_snapshot().summary["total-data-files"]) < 50
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0, log.others
     finally:
         process.kill()
         process.wait(PATIENCE)
         log.join()
-    shop.drain()
-    state.check()
+    state.settle()
 
 
 @pytest.mark.parametrize("step", ["compact.rewritten", "merge.written"])
 def test_a_sigterm_during_upkeep_ends_the_process_and_leaves_the_state_right(
-    shop_of: Callable[..., Shop], tmp_path: Path, step: str
+    shop_of: ShopOf, tmp_path: Path, step: str
 ) -> None:
     limits = Limits(first_rows=KEYS, max_rows=KEYS)
     shop = shop_of(write=Upsert(), key_format="text", limits=limits)
@@ -76,8 +73,7 @@ def test_a_sigterm_during_upkeep_ends_the_process_and_leaves_the_state_right(
         process.kill()
         process.wait(PATIENCE)
         log.join()
-    shop.drain()
-    state.check()
+    state.settle()
 
 
 def _feed(state: State, log: Log, batches: int, until: Callable[[], bool] = lambda: False) -> None:

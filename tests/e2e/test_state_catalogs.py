@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, ErrorMode, Keep, Limits, Upsert
 from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.environment import Environment
 from frazil.lake.commit import commit_rows_and_offsets as append
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.read.stored_tables import Lake
-from frazil.local.services import LocalServices
-from frazil.maintain.compact import compact
-from frazil.maintain.lease import Lease
 from frazil.maintain.orphans import orphans
 from frazil.maintain.run import maintain
-from frazil.maintain.target import Action, MaintenanceRun, Outcome, Policy, Status, Target
+from frazil.maintain.target import Action, MaintenanceRun, Outcome, Policy, Status
+from tests.e2e.test_kills import kill
 from tests.lake.commit.test_row_delta import EVENTS, FIRST, SECOND, failing
+from tests.scenarios.test_upserts import State
 from tests.support import extra_catalogs, oracle
 from tests.support.concurrent_drivers import run_both
 from tests.support.duckdb_reader import ask
@@ -36,32 +30,21 @@ from tests.support.jobs import once
 from tests.support.keyed_table import KeyedTable
 from tests.support.losing_relay import LosingRelay, Lost
 from tests.support.paused_driver import paused
-from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 
 
 @pytest.fixture
-def lake(request: pytest.FixtureRequest, catalog: str) -> Environment:
+def shop_lake(request: pytest.FixtureRequest, catalog: str) -> Environment:
     chosen: Environment = request.getfixturevalue(catalog)
     return chosen
 
 
-@pytest.fixture
-def shop_of(local_world: LocalServices, spark: SparkSession, lake: Environment, name: str) -> Callable[..., Shop]:
-    """Makes the test's shop on that catalog."""
-
-    def make(**declared: Any) -> Shop:
-        return Shop(local_world, spark, lake, name, **declared)
-
-    return make
-
-
 def check(shop: Shop, state: dict[int, str]) -> None:
     assert sorted((row["order_id"], row["user"]) for row in shop.landed()) == sorted(state.items())
-    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True, wait=lambda seconds: None)
-    assert found.outcome == "proven", found.findings
-    table = oracle.table(shop.lake, shop.pipeline.table.identifier)
+    shop.assert_proven(deep=True)
+    table = shop.stored
     store, resolve = shop.lake.object_store, Secrets({}).read
     question = "SELECT order_id, user FROM lake_table ORDER BY order_id"
     assert ask(table.metadata_location, question, store=store, resolve=resolve)[1] == sorted(state.items())
@@ -69,28 +52,8 @@ def check(shop: Shop, state: dict[int, str]) -> None:
 
 def places(shop: Shop) -> set[str]:
     """Return the beginnings of where the live files are, and the files' suffixes."""
-    found = oracle.table(shop.lake, shop.pipeline.table.identifier).inspect.all_files().to_pylist()
+    found = shop.stored.inspect.all_files().to_pylist()
     return {f"{file['file_path'].split('/')[2]} {file['file_path'].rpartition('.')[2]}" for file in found}
-
-
-class Changes:
-    """A topic of keyed orders, and the state that they make."""
-
-    def __init__(self, shop: Shop) -> None:
-        self.shop, self.schema_id, self.state = shop, shop.register(), dict[int, str]()
-
-    def produce(self, word: str, numbers: Iterable[int], gone: Iterable[int] = ()) -> None:
-        """Write rows of these numbers with a word; then delete others."""
-        for number in numbers:
-            value = avro(ORDER, {"order_id": number, "user": word, "amount": None})
-            self._put(number, frame(self.schema_id, value))
-            self.state[number] = word
-        for number in gone:
-            self._put(number, None)
-            self.state.pop(number, None)
-
-    def _put(self, number: int, value: bytes | None) -> None:
-        self.shop.produce([value], partition=number % 2, key=f"k{number}".encode())
 
 
 def fenced(shop: Shop, folder: Path, step: str) -> None:
@@ -100,68 +63,46 @@ def fenced(shop: Shop, folder: Path, step: str) -> None:
     assert driver.ended("fenced", "batch_committed") == ["fenced"]
 
 
-def killed(shop: Shop, folder: Path, step: str) -> None:
-    """Run a driver in a process of its own, which is killed at a step."""
-    died = shop.process(folder, failpoints=f"{step}=kill")
-    out, log = died.communicate(timeout=600)
-    assert died.returncode == -signal.SIGKILL, out + log
-
-
 # The object store of the REST catalog refuses files that end in `.puffin` in its table buckets: version 3 has its data elsewhere.
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("catalog", "version"), [("rest_lake", 2), ("rest_lake", 3), ("glue_lake", 2), ("glue_lake", 3)]
 )
 def test_a_state_lands_is_fenced_compacted_and_proven(
-    shop_of: Callable[..., Shop], catalog: str, version: int, tmp_path: Path
+    shop_of: ShopOf, catalog: str, version: int, tmp_path: Path
 ) -> None:
     shop = shop_of(write=Upsert(), key_format="text", table={"format_version": version})
-    changes = Changes(shop)
-    changes.produce("first", range(10), gone=[3])
+    state = State(shop).land("first", range(10), gone=[3])
+    check(shop, state.now)
+    state.write("second", range(5, 12), gone=[0])
+    assert shop.drain(failpoint=once("publish.filled", shop.drain)).fenced
+    check(shop, state.now)
+    assert shop.compact().ended is Status.DONE
+    state.write("third", range(4, 8), gone=[9])
+    kill(shop, tmp_path, "publish.filled")
     shop.drain()
-    check(shop, changes.state)
-    changes.produce("second", range(5, 12), gone=[0])
-    met: list[str] = []
-
-    def twin(reached: str) -> None:
-        if reached == "publish.filled" and not met:
-            met.append(reached)
-            shop.drain()
-
-    assert shop.drain(failpoint=twin).fenced
-    check(shop, changes.state)
-    target = Target(shop.pipeline, is_dead_letter_table=False)
-    assert compact(MaintenanceRun(shop.job(), Policy(grace_seconds=0)), target, Lease.of({})).ended is Status.DONE
-    changes.produce("third", range(4, 8), gone=[9])
-    killed(shop, tmp_path, "publish.filled")
-    shop.drain()
-    check(shop, changes.state)
+    check(shop, state.now)
     if (catalog, version) == ("rest_lake", 3):
         assert places(shop) == {"lake parquet", "lake puffin"}
-        looked = orphans(MaintenanceRun(shop.job()), target, remove=True)  # nothing is three days old
+        looked = orphans(MaintenanceRun(shop.job()), shop.target, remove=True)  # nothing is three days old
         assert (looked.ended, looked.files_removed) == (Status.DONE, 0)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("catalog", "version"), [("lake_environment", 2), ("rest_lake", 3), ("glue_lake", 2)])
 def test_processes_that_are_killed_or_fenced_leave_the_state_right(
-    shop_of: Callable[..., Shop], version: int, tmp_path: Path
+    shop_of: ShopOf, version: int, tmp_path: Path
 ) -> None:
     shop = shop_of(write=Upsert(), key_format="text", table={"format_version": version})
-    changes = Changes(shop)
-    changes.produce("first", range(10))
-    shop.drain()
+    state = State(shop).land("first", range(10))
     for number, step in enumerate(("publish.searched", "publish.filled")):
-        for event, run in (("killed", killed), ("fenced", fenced)):
+        for event, run in (("killed", kill), ("fenced", fenced)):
             folder = tmp_path / f"{event} at {step}"
             folder.mkdir()
-            changes.produce(f"{event} at {step}", range(number + 4, number + 12), gone=range(number, number + 2))
+            state.write(f"{event} at {step}", range(number + 4, number + 12), gone=range(number, number + 2))
             run(shop, folder, step)
             shop.drain()
-            check(shop, changes.state)
+            check(shop, state.now)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("catalog", "version", "step"),
     [
@@ -172,11 +113,11 @@ def test_processes_that_are_killed_or_fenced_leave_the_state_right(
     ],
 )
 def test_another_client_commits_between_search_and_commit(
-    spark: SparkSession, lake: Environment, name: str, version: int, step: str
+    spark: SparkSession, shop_lake: Environment, name: str, version: int, step: str
 ) -> None:
     """Each event of `test_row_delta`. The batch's keys are searched again if the head moved, and only then."""
-    iceberg = Iceberg(spark, lake.catalog.name)
-    table = KeyedTable(spark, iceberg, lake, f"delta.{name}", version).create()
+    iceberg = Iceberg(spark, shop_lake.catalog.name)
+    table = KeyedTable(spark, iceberg, shop_lake, f"delta.{name}", version).create()
     table.apply(FIRST)
     moved = set[str]()
     for event, commit in EVENTS.items():
@@ -191,7 +132,6 @@ def test_another_client_commits_between_search_and_commit(
     assert moved >= {"compaction", "a row is inserted", "a row is deleted", "compaction and expiry"}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("lost", Lost)
 def test_a_commit_of_unknown_state_is_decided_again(
@@ -221,79 +161,55 @@ def test_a_commit_of_unknown_state_is_decided_again(
         table.check()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("catalog", "version"), [("rest_lake", 2), ("glue_lake", 3)])
-def test_dead_letters_of_a_state_are_decided_by_its_commit(
-    shop_of: Callable[..., Shop], version: int, tmp_path: Path
-) -> None:
+def test_dead_letters_of_a_state_are_decided_by_its_commit(shop_of: ShopOf, version: int, tmp_path: Path) -> None:
     """A driver is killed just before the commit, and one just after it."""
     table = {"format_version": version}
     shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER, table=table)
-    changes = Changes(shop)
+    state = State(shop)
 
     def produce(word: str, numbers: range) -> None:
-        changes.produce(word, numbers, gone=numbers[:1])
+        state.write(word, numbers, gone=numbers[:1])
         shop.produce([b"bad!!"], key=b"k1")
 
     produce("first", range(6))
     shop.drain()
-    check(shop, changes.state)
-    before = dict(changes.state)
+    check(shop, state.now)
+    before = dict(state.now)
     produce("second", range(3, 9))
-    for step, landed in (("publish.filled", before), ("publish.committed", changes.state)):
+    for step, landed in (("publish.filled", before), ("publish.committed", state.now)):
         (tmp_path / step).mkdir()
-        killed(shop, tmp_path / step, step)
+        kill(shop, tmp_path / step, step)
         assert {row["order_id"]: row["user"] for row in shop.landed()} == landed
         assert len(shop.dead()) == 1
     assert shop.drain().read == 0  # what was decided is not read again
-    check(shop, changes.state)
+    check(shop, state.now)
     assert len(shop.dead()) == 2
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("catalog", "version"), [("rest_lake", 3), ("glue_lake", 2)])
-def test_processes_that_are_killed_behind_their_commit_leave_the_state_right(
-    shop_of: Callable[..., Shop], version: int, tmp_path: Path
-) -> None:
-    """The next driver lands no record twice."""
-    shop = shop_of(write=Upsert(), key_format="text", on_error="dead_letter", table={"format_version": version})
-    changes = Changes(shop)
-    for number, step in enumerate(("publish.committed", "decide.decided")):
-        changes.produce(step, range(number, number + 8), gone=range(number))
-        shop.produce([b"bad!!"], partition=0, key=b"k0")
-        folder = tmp_path / step
-        folder.mkdir()
-        killed(shop, folder, step)
-        shop.drain()
-        check(shop, changes.state)
-        assert len(shop.dead()) == number + 1
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("catalog", ["lake_environment", "rest_lake", "glue_lake"])
-def test_two_processes_that_run_freely_share_a_state(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
+def test_two_processes_that_run_freely_share_a_state(shop_of: ShopOf, tmp_path: Path) -> None:
     shop = shop_of(write=Upsert(), key_format="text", limits=Limits(first_rows=30, max_rows=30))
-    changes = Changes(shop)
+    state = State(shop)
     for round_ in range(10):
-        changes.produce(f"of round {round_}", range(round_, round_ + 25), gone=range(round_, round_ + 5))
+        state.write(f"of round {round_}", range(round_, round_ + 25), gone=range(round_, round_ + 5))
     results = run_both(shop, tmp_path)
     assert sum(result["batches"] for result in results) >= 10, results
     assert sum(result["fenced"] for result in results) >= 1, results
-    check(shop, changes.state)
+    check(shop, state.now)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("catalog", ["lake_environment"])
 @pytest.mark.parametrize("version", [2, 3])
 def test_two_drivers_and_a_maintainer_that_run_freely_share_a_state(
-    shop_of: Callable[..., Shop], version: int, tmp_path: Path
+    shop_of: ShopOf, version: int, tmp_path: Path
 ) -> None:
     """Each in a process of its own: the maintainer in that of the test."""
     table = {"format_version": version, "snapshots": Keep(2)}
     shop = shop_of(write=Upsert(), key_format="text", limits=Limits(first_rows=30, max_rows=30), table=table)
-    changes, maintained = Changes(shop), list[Outcome]()
+    state, maintained = State(shop), list[Outcome]()
     for round_ in range(10):
-        changes.produce(f"of round {round_}", range(round_, round_ + 25), gone=range(round_, round_ + 5))
+        state.write(f"of round {round_}", range(round_, round_ + 25), gone=range(round_, round_ + 5))
 
     def maintain_all() -> None:
         run = MaintenanceRun(shop.job(), Policy(grace_seconds=0))
@@ -307,44 +223,25 @@ def test_two_drivers_and_a_maintainer_that_run_freely_share_a_state(
     assert {status for action, status in ended if action is not Action.ORPHANS} <= {Status.DONE, Status.CONFLICT}, ended
     assert any(outcome.files_removed for outcome in maintained if outcome.action is Action.COMPACT), ended
     assert any(outcome.snapshots for outcome in maintained if outcome.action is Action.EXPIRE), ended
-    check(shop, changes.state)
+    check(shop, state.now)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("catalog", ["rest_lake", "glue_lake"])
-def test_a_changelog_lands_is_fenced_compacted_and_proven(shop_of: Callable[..., Shop]) -> None:
+def test_a_changelog_lands_is_fenced_compacted_and_proven(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(), key_format="text")
-    schema_id, met = shop.register(), list[str]()
-
-    def produce(word: str | None, numbers: range) -> None:
-        for number in numbers:
-            value = avro(ORDER, {"order_id": number, "user": word, "amount": None}) if word is not None else None
-            framed = frame(schema_id, value) if value is not None else None
-            shop.produce([framed], partition=number % 2, key=f"k{number}".encode())
-
-    def twin(reached: str) -> None:
-        if reached == "publish.filled" and not met:
-            met.append(reached)
-            shop.drain()
-
-    produce("first", range(10))
-    shop.drain()
-    produce(None, range(4, 7))
-    assert shop.drain(failpoint=twin).fenced
-    target = Target(shop.pipeline, is_dead_letter_table=False)
-    assert compact(MaintenanceRun(shop.job(), Policy(grace_seconds=0)), target, Lease.of({})).ended is Status.DONE
-    produce("again", range(5))
-    shop.drain()
+    state = State(shop).land("first", range(10))
+    state.write("", [], gone=range(4, 7))
+    assert shop.drain(failpoint=once("publish.filled", shop.drain)).fenced
+    assert shop.compact().ended is Status.DONE
+    state.land("again", range(5))
     shop.assert_each_record_once()
-    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True, wait=lambda seconds: None)
-    assert found.outcome == "proven", found.findings
+    shop.assert_proven(deep=True)
     ops = sorted((row["_kafka_key"], row["_kafka_offset"], row["_op"]) for row in shop.landed())
     assert [op for key, _, op in ops if key == "k4"] == ["w", "d", "w"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("catalog", "version"), [("rest_lake", 2), ("glue_lake", 3)])
-def test_columns_of_the_value_are_a_key_that_widens(shop_of: Callable[..., Shop], version: int) -> None:
+def test_columns_of_the_value_are_a_key_that_widens(shop_of: ShopOf, version: int) -> None:
     table = {"format_version": version, "partition_by": ("bucket(4, order_id)",)}
     shop = shop_of(write=Upsert(key="order_id"), table=table)
     state: dict[int, str] = {}

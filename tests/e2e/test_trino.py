@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -16,9 +16,9 @@ from frazil.lake.sql.changelog_sql import ChangelogTable
 from frazil.lake.sql.sql_engine import SqlEngine
 from tests.lake.sql.test_changelog_sql import HOSTILE
 from tests.lake.sql.test_order_values import VALUES
-from tests.scenarios.test_upserts import State, verified
+from tests.scenarios.test_upserts import State
 from tests.support import trino_server
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 from tests.support.state_replay import StateReplay
 from tests.support.trino_server import Trino
 
@@ -31,7 +31,6 @@ pytestmark = [
         not trino_server.is_installed(), reason=f"Trino is not there: {trino_server.COMMAND} fetches it"
     ),
 ]
-ShopOf = Callable[..., Shop]
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +54,7 @@ def test_trino_reads_the_state_that_each_commit_leaves(
     shop = shop_of(write=Upsert(), key_format="text", table={"partition_by": partitions})
     state = State(shop)
     for turn in range(4):
-        for number in range(turn, turn + 6):
-            state.put(number, f"word {turn}")
-        state.delete(turn + 1)
-        shop.drain()
+        state.land(f"word {turn}", range(turn, turn + 6), gone=[turn + 1])
         assert state_of(shop, trino) == sorted(state.now.items())
     name = shop.pipeline.table.identifier
     assert trino.ask(f"SELECT count(*), count(DISTINCT order_id) FROM lake.{name}") == [(len(state.now),) * 2]
@@ -71,10 +67,7 @@ def test_a_rewrite_by_trino_loses_and_brings_back_no_row(shop_of: ShopOf, trino:
     shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     for turn in range(3):
-        for number in range(6):
-            state.put(number, f"word {turn}")
-        state.delete(turn)
-        shop.drain()
+        state.land(f"word {turn}", range(6), gone=[turn])
     name = f"lake.{shop.pipeline.table.identifier}"
     trino.ask(f"ALTER TABLE {name} EXECUTE optimize")
     assert trino.ask(f'SELECT count(*) FROM {name.rpartition(".")[0]}."{shop.topic}$files" WHERE content <> 0') == [
@@ -83,23 +76,18 @@ def test_a_rewrite_by_trino_loses_and_brings_back_no_row(shop_of: ShopOf, trino:
     state.check()
     state.put(4, "behind the rewrite")
     state.delete(5)
-    state.put(0, "again")
-    shop.drain()
+    state.land("again", [0])
     state.check()
     assert state_of(shop, trino) == sorted(state.now.items())
 
 
 def test_rows_that_trino_deletes_and_updates_are_found(shop_of: ShopOf, trino: Trino) -> None:
     shop = shop_of(write=Upsert(), key_format="text")
-    state = State(shop)
-    for number in range(6):
-        state.put(number, "first")
-    shop.drain()
+    state = State(shop).land("first", range(6))
     trino.ask(f"DELETE FROM lake.{shop.pipeline.table.identifier} WHERE order_id = 3")
-    assert verified(shop, deep=True).outcome == "not_proven"
+    assert shop.verified(deep=True).outcome == "not_proven"
     state.put(3, "landed again")
-    state.put(4, "second")
-    shop.drain()
+    state.land("second", [4])
     assert state_of(shop, trino) == sorted(state.now.items())
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.support import concurrent_drivers
 from tests.support.paused_driver import Driver, on_a_thread
 from tests.support.paused_driver import paused as in_a_process
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 STEPS = ("publish.decided",)
@@ -33,7 +33,7 @@ def _long(is_long: bool) -> list[pytest.MarkDecorator]:
 
 
 @pytest.mark.long
-def test_free_running_twins_share_a_topic_without_a_loss(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
+def test_free_running_twins_share_a_topic_without_a_loss(shop_of: ShopOf, tmp_path: Path) -> None:
     concurrent_drivers.run_free(shop_of, tmp_path, orders=400)
 
 
