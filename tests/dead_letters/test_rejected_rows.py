@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, Message, Producer, 
 from frazil.schemas.reasons import MESSAGES, Reason
 from tests.support.dead_letter_shop import HEADERS
 from tests.support.kafka_broker import KafkaBroker
-from tests.support.shop import Shop
+from tests.support.shop import Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 Place = tuple[int, int]
@@ -61,7 +60,7 @@ def as_the_table_has_it(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("timestamps", ["CreateTime", "LogAppendTime"])
-def test_a_dead_letter_is_the_record_as_kafka_holds_it(shop_of: Callable[..., Shop], timestamps: str) -> None:
+def test_a_dead_letter_is_the_record_as_kafka_holds_it(shop_of: ShopOf, timestamps: str) -> None:
     shop = shop_of(config={"message.timestamp.type": timestamps})
     shop.register()
     shop.produce([b"", b"\x00\x01", b"bad!!", None], headers=HEADERS, key=b"\x00\xff", timestamp=1_700_000_000_123)
@@ -74,7 +73,7 @@ def test_a_dead_letter_is_the_record_as_kafka_holds_it(shop_of: Callable[..., Sh
     assert {letter["timestamp_type"] for letter in dead.values()} == {0 if timestamps == "CreateTime" else 1}
 
 
-def test_headers_are_kept_also_where_the_table_has_none(shop_of: Callable[..., Shop]) -> None:
+def test_headers_are_kept_also_where_the_table_has_none(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1, headers=False, value_format="text")
     shop.produce([b"well", b"\xff"], headers=HEADERS)
     shop.drain()

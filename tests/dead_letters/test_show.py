@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +17,8 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.wire_format import Frame, FrameProblem
 from tests.support.dead_letter_shop import HEADERS, HOSTILE
 from tests.support.fake_registry import FakeRegistry
-from tests.support.shop import Shop, frame
+from tests.support.keyed_topic import record
+from tests.support.shop import Shop, ShopOf, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
@@ -97,13 +97,9 @@ def test_its_document_is_json_with_all_bytes(letters: Shop) -> None:
 
 
 @pytest.mark.long
-def test_a_key_is_explained_as_a_value_is(shop_of: Callable[..., Shop]) -> None:
+def test_a_key_is_explained_as_a_value_is(shop_of: ShopOf) -> None:
     shop = shop_of(key_format="avro", partitions=1)
-    written = {
-        "type": "record",
-        "name": "Key",
-        "fields": [{"name": "id", "type": "int"}, {"name": "at", "type": "string"}],
-    }
+    written = record("Key", id="int", at="string")
     key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(written), SchemaType.AVRO)
     orders = shop.orders(2, shop.register())
     shop.produce(orders[:1], key=frame(key_id, b"\x02\x09"))  # id 1, then a length of -5

@@ -122,11 +122,7 @@ def move(project: Path) -> None:
     """Declare a larger application, and keep the former one."""
     _replace(project / INFRA, _RUNS, _MOVED)
     _replace(project / INFRA, _EMR, _TWO_APPLICATIONS)
-    _replace(
-        project / INFRA,
-        "import SMALL, Access, Confluent",
-        "import SMALL, Access, Application, Confluent",
-    )
+    _replace(project / INFRA, "import SMALL, Access, Confluent", "import SMALL, Access, Application, Confluent")
 
 
 def _replace(file: Path, old: str, new: str) -> None:

@@ -14,15 +14,7 @@ from typer.testing import CliRunner
 from frazil.cli.main import app
 from tests.demo import checkout as own_checkout
 from tests.demo import project
-from tests.demo.machine import Missing, clean, terraform_settings
-
-
-@pytest.fixture
-def checkout(root: Path, tmp_path: Path) -> Path:
-    place = tmp_path / "checkout"
-    place.mkdir()
-    own_checkout.make(root, place)
-    return place
+from tests.demo.machine import clean
 
 
 @pytest.fixture
@@ -54,17 +46,6 @@ def test_what_is_declared_and_the_change_fit_the_stacks_as_they_are(lake: Path, 
     assert '+    Retired("confluent_kafka_topic", "planes", reason="its producer has ended"),' in shown
 
 
-def test_a_broken_release_is_a_later_version_whose_runs_cannot_start(checkout: Path) -> None:
-    version = own_checkout.next_version("0.2.0.dev0")
-    own_checkout.raise_version(checkout)
-    assert f'version = "{version}"' in (checkout / "pyproject.toml").read_text()
-    own_checkout.break_ingest(checkout)
-    ended = subprocess.run(
-        [sys.executable, "jobs/ingest.py"], cwd=checkout, capture_output=True, text=True, check=False
-    )
-    assert (ended.returncode, ended.stderr) == (1, "this release cannot start\n")
-
-
 def test_no_variable_that_leads_to_an_account_reaches_a_command(root: Path) -> None:
     given = {
         "AWS_PROFILE": "prod",
@@ -92,13 +73,3 @@ def test_missing_programs_are_told_at_once(root: Path, tmp_path: Path) -> None:
     assert "nothing was started" in ended.stderr
     for name in ("go", "terraform", "node", "npm", "git"):
         assert f"  {name} is not found" in ended.stderr
-
-
-@pytest.mark.long  # it compiles the stand-in's provider first
-def test_a_provider_that_is_not_to_be_had_is_told(root: Path, tmp_path: Path) -> None:
-    if not (shutil.which("go") and shutil.which("terraform")):
-        pytest.skip("Go or Terraform is not installed")
-    (tmp_path / "mirror").mkdir()
-    variables = {**os.environ, "FRAZIL_TERRAFORM_MIRRORS": str(tmp_path / "mirror")}
-    with pytest.raises(Missing, match="hashicorp/aws"):
-        terraform_settings(root, tmp_path, variables)

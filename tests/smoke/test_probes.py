@@ -477,7 +477,13 @@ def test_an_address_that_was_unsubscribed_fails(account: Account) -> None:
     account.names = replace(NAMES, alarm_addresses=0)
     changed(account, "alarm topic", Outcome.NOT_HERE, "no address is declared")
     account.resources.action = Action(at=account.now, is_done=False, summary="KMS refused")
-    changed(account, "alarm topic", Outcome.FAILED, "KMS refused")
+    changed(account, "alarm topic", Outcome.FAILED, "KMS refused", "key")
+
+
+def test_a_topic_whose_action_nobody_saw_asks_for_a_message(account: Account) -> None:
+    account.resources.action = None
+    changed(account, "alarm topic", Outcome.NOT_YET, "--publish")
+    assert account.resources.raised == ()
 
 
 def test_a_function_that_fails_names_its_log(account: Account) -> None:
@@ -523,14 +529,6 @@ def test_alarms_without_data_fail_after_three_hours_and_raised_ones_are_named(ac
     changed(account, "alarms", Outcome.NOT_YET, "frazil-dev-silent")
     account.now += timedelta(hours=4)
     changed(account, "alarms", Outcome.FAILED, "no data for frazil-dev-silent")
-
-
-def test_an_action_that_failed_names_the_keys_policy(account: Account) -> None:
-    account.resources.action = Action(at=account.now, is_done=False, summary="KMS refused")
-    changed(account, "alarm topic", Outcome.FAILED, "KMS refused", "key")
-    account.resources.action = None
-    changed(account, "alarm topic", Outcome.NOT_YET, "--publish")
-    assert account.resources.raised == ()
 
 
 def test_a_test_message_is_an_alarm_that_is_raised_once(account: Account) -> None:

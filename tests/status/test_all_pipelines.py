@@ -132,10 +132,7 @@ def test_a_stop_at_offsets_that_the_table_has_passed_is_over(landed: Landed) -> 
     assert state(landed, ends(1204, 260)) == "behind 1,204"
 
 
-@pytest.mark.parametrize(
-    ("end", "state"),
-    [(200, State.CAUGHT_UP), (260, State.CAUGHT_UP), (199, State.STOPPED)],
-)
+@pytest.mark.parametrize(("end", "state"), [(200, State.CAUGHT_UP), (260, State.CAUGHT_UP), (199, State.STOPPED)])
 def test_a_transaction_that_was_read_while_it_was_open_is_waited_for(landed: Landed, end: int, state: State) -> None:
     """The pipeline read uncommitted records before: the log ends at the last stable offset only for those who wait."""
     topic = replace(landed.pipeline.topic, transactional=True)

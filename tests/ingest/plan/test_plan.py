@@ -19,25 +19,29 @@ def planned(
     return plan("p", Offsets("orders", "T", held), topic_id, there, max_rows=max_rows)
 
 
-def test_a_batch_reads_from_the_ledger_to_the_stable_offsets() -> None:
-    assert planned({0: 3, 1: 9}, {0: (0, 7), 1: (2, 9)}).ranges == (OffsetRange(0, 3, 7),)
-
-
-def test_the_end_names_every_partition() -> None:
-    assert planned({0: 3, 1: 9}, {0: (0, 7), 1: (2, 9)}).end.at == {0: 7, 1: 9}
-
-
-def test_a_new_partition_starts_at_0() -> None:
-    assert planned({0: 3}, {0: (0, 3), 1: (0, 8)}).ranges == (OffsetRange(1, 0, 8),)
-
-
-def test_a_new_partition_whose_first_records_are_gone_is_refused() -> None:
-    with pytest.raises(OffsetsLost, match="records 0 to 4 of partition 1"):
-        planned({0: 3}, {0: (0, 3), 1: (5, 8)})
-
-
-def test_nothing_new_is_an_empty_plan() -> None:
+def test_a_batch_reads_from_the_ledger_to_the_stable_offsets_and_a_new_partition_from_0() -> None:
+    found = planned({0: 3, 1: 9}, {0: (0, 7), 1: (2, 9), 2: (0, 8)})
+    assert found.ranges == (OffsetRange(0, 3, 7), OffsetRange(2, 0, 8))
+    assert found.end.at == {0: 7, 1: 9, 2: 8}
     assert planned({0: 3}, {0: (0, 3)}).is_empty
+
+
+@pytest.mark.parametrize(
+    ("held", "spans", "topic_id", "error", "said"),
+    [
+        ({0: 0}, {0: (0, 1)}, "other", TopicRecreated, "frazil accept p topic-recreated"),
+        ({0: 5}, {0: (0, 4)}, "T", LogTruncated, "frazil accept p log-truncated"),
+        ({0: 0, 1: 0}, {0: (0, 4)}, "T", LogTruncated, r"\[1\]"),
+        ({0: 2}, {0: (5, 9)}, "T", OffsetsLost, "records 2 to 4 of partition 0"),
+        ({0: 3}, {0: (0, 3), 1: (5, 8)}, "T", OffsetsLost, "records 0 to 4 of partition 1"),
+    ],
+    ids=["re-created", "shorter", "partition gone", "records gone", "records of a new partition gone"],
+)
+def test_what_kafka_lacks_of_the_ledgers_offsets_is_refused_by_name_and_with_the_command(
+    held: dict[int, int], spans: dict[int, tuple[int, int]], topic_id: str, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        planned(held, spans, topic_id=topic_id)
 
 
 @given(st.dictionaries(st.integers(0, 50), st.integers(0, 10**6), min_size=1), st.integers(1, 10**6))
@@ -48,29 +52,9 @@ def test_a_limit_is_used_up_and_never_passed(waiting: dict[int, int], limit: int
     assert result.lag == sum(waiting.values())
 
 
-def test_a_topic_with_another_id_is_refused_with_the_command_that_decides() -> None:
-    with pytest.raises(TopicRecreated, match="frazil accept p topic-recreated"):
-        planned({0: 0}, {0: (0, 1)}, topic_id="other")
-
-
 def test_a_pipeline_that_was_moved_is_not_called_a_topic_that_was_deleted() -> None:
     with pytest.raises(TopicRecreated, match="moved from topic orders to topic invoices.*topic-recreated"):
         plan("p", Offsets("orders", "T", {0: 0}), "other", {}, max_rows=1, topic="invoices")
-
-
-def test_a_log_shorter_than_the_ledger_is_refused() -> None:
-    with pytest.raises(LogTruncated, match="frazil accept p log-truncated"):
-        planned({0: 5}, {0: (0, 4)})
-
-
-def test_a_partition_that_is_gone_is_refused() -> None:
-    with pytest.raises(LogTruncated, match=r"\[1\]"):
-        planned({0: 0, 1: 0}, {0: (0, 4)})
-
-
-def test_records_deleted_before_they_were_read_are_refused_by_name() -> None:
-    with pytest.raises(OffsetsLost, match="records 2 to 4 of partition 0"):
-        planned({0: 2}, {0: (5, 9)})
 
 
 def test_a_drain_ends_where_the_topic_ended_when_it_began() -> None:
@@ -95,12 +79,20 @@ def test_a_drain_that_another_driver_passes_ends_where_that_one_is_and_sees_a_tr
 PACE = Pace(Limits(target_seconds=10, max_rows=1_000_000, max_bytes=1 << 30, first_rows=20_000), rows=20_000)
 
 
-def test_a_fast_full_batch_lets_the_next_grow_at_most_fourfold() -> None:
-    assert PACE.after(20_000, 2_000_000, 0.5).rows == 80_000
-
-
-def test_a_slow_batch_makes_the_next_smaller() -> None:
-    assert replace(PACE, rows=80_000).after(80_000, 8_000_000, 20).rows == 40_000
+@pytest.mark.parametrize(
+    ("at", "rows", "of_bytes", "seconds", "following"),
+    [
+        (20_000, 20_000, 2_000_000, 0.5, 80_000),
+        (80_000, 80_000, 8_000_000, 20, 40_000),
+        (20_000, 10, 1_000, 0.5, 20_000),
+        (20_000, 20_000, 20_000 * 1_000_000, 1, (1 << 30) // 1_000_000),
+    ],
+    ids=["fast: at most fourfold", "slow", "a small one says nothing", "large records"],
+)
+def test_a_batch_is_as_large_as_the_last_ones_time_and_bytes_allow(
+    at: int, rows: int, of_bytes: int, seconds: float, following: int
+) -> None:
+    assert replace(PACE, rows=at).after(rows, of_bytes, seconds).rows == following
 
 
 def test_slow_commits_do_not_make_batches_ever_smaller() -> None:
@@ -124,14 +116,6 @@ def test_a_batch_that_must_not_be_larger_is_not_and_the_next_may_grow() -> None:
 def test_a_batch_that_memory_made_small_is_not_made_large_by_being_slow() -> None:
     pace = PACE.halved(20_000).halved(10_000)
     assert pace.after(pace.rows, pace.rows * 100, 25).rows == 5_000
-
-
-def test_a_small_batch_says_nothing_about_large_ones() -> None:
-    assert PACE.after(10, 1_000, 0.5).rows == 20_000
-
-
-def test_large_records_bound_a_batch_by_bytes() -> None:
-    assert PACE.after(20_000, 20_000 * 1_000_000, 1).rows == (1 << 30) // 1_000_000
 
 
 def test_a_batch_never_passes_the_declared_rows() -> None:

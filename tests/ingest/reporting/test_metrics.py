@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -93,15 +92,6 @@ def test_an_event_without_numbers_is_a_line_without_metrics() -> None:
 def test_a_batch_whose_freshness_is_not_known_tells_none() -> None:
     batch, *_ = told(Event.BATCH_COMMITTED, **{**LANDED, "freshness_seconds": None, "rejected": {}, "skipped": {}})
     assert "freshness_seconds" not in measured(batch)
-
-
-def test_every_line_fits_cloudwatchs_limits() -> None:
-    for event in Event:
-        for line in told(event, **LANDED):
-            assert len(json.dumps(line)) < 256_000
-            for directive in line.get("_aws", {}).get("CloudWatchMetrics", []):
-                assert len(directive["Metrics"]) <= 100
-                assert all(len(dimensions) <= 30 for dimensions in directive["Dimensions"])
 
 
 def test_an_environment_has_a_namespace_of_its_own() -> None:

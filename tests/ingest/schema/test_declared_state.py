@@ -54,23 +54,15 @@ def problems(of: Pipeline) -> list[str]:
     return []
 
 
-AT = "pipelines[0].write"
+AT, COLUMN = "pipelines[0].write", "pipelines[0].topic.value.columns: the column"
 
 
 @pytest.mark.parametrize(
     ("write", "more", "said"),
     [
-        (
-            Upsert(),
-            "_order int",
-            "pipelines[0].topic.value.columns: the column _order is Frazil's own in upsert tables",
-        ),
-        (
-            Upsert(),
-            "_deleted_at timestamp",
-            "pipelines[0].topic.value.columns: the column _deleted_at is Frazil's own in upsert tables",
-        ),
-        (Changelog(), "_op string", "pipelines[0].topic.value.columns: the column _op is Frazil's own in changelogs"),
+        (Upsert(), "_order int", f"{COLUMN} _order is Frazil's own in upsert tables"),
+        (Upsert(), "_deleted_at timestamp", f"{COLUMN} _deleted_at is Frazil's own in upsert tables"),
+        (Changelog(), "_op string", f"{COLUMN} _op is Frazil's own in changelogs"),
         (Upsert(key="idd"), "", f"{AT}.key: no version of the value has idd; its columns are done, extra, id, price"),
         (Upsert(order_by="updated"), "", f"{AT}.order_by[0]: updated is not a column of the row; there are done"),
         (
