@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from frazil.audit.files.page_checksums import is_with_checksum
 from frazil.lake.delete_files.position_deletes import payload, read
 
 
@@ -25,6 +26,7 @@ def test_positions_are_read_by_path() -> None:
     found = read(table_of(BODY), "x")
     assert found is not None
     assert {path: list(at) for path, at in found.items()} == {"a": list(range(0, 90_000, 7)), "b": [5]}
+    assert is_with_checksum(BODY[4:36]), "a deep proof sees a changed byte in them"
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ def payload(at: Positions, paths: Sequence[str]) -> bytes:
     names = pa.chunked_array([pa.repeat(pa.scalar(path), len(at[path])) for path in paths])
     positions = pa.array(np.concatenate([at[path] for path in paths]))
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table([names, positions], schema=schema), sink, compression="zstd", use_dictionary=["file_path"])
+    how = {"compression": "zstd", "use_dictionary": ["file_path"], "write_page_checksum": True}
+    pq.write_table(pa.table([names, positions], schema=schema), sink, **how)
     return bytes(sink.getvalue().to_pybytes())
 
 
