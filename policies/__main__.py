@@ -29,7 +29,7 @@ def main(arguments: Sequence[str], today: date) -> int:
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return Exit.INVALID_INPUT
-    found = findings(reviewed, Facts(reviewed, chosen.today or today))
+    found = findings(reviewed, Facts(reviewed, today))
     if chosen.json:
         print(json.dumps([asdict(one) for one in found], indent=2))
     else:
@@ -50,7 +50,6 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m policies", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a stack, a plan as JSON, or a document")
     parser.add_argument("--json", action="store_true", help="findings as JSON")
-    parser.add_argument("--today", type=date.fromisoformat, help="the day of the review, if not today")
     return parser.parse_args(arguments)
 
 

@@ -12,17 +12,20 @@ from frazil.declaration.documents.document import document
 from frazil.release.manifest import Release, Role
 from frazil.rollout.desired import INGEST, MAINTAIN, Desired, Mode, desired_document, desired_key, job_name
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
+from frazil.rollout.run_proof import proof_prefix
 from infra.alarms import GroupAlarms, PipelineAlarms, Watched
+from infra.iam_role import ExecutionRole
 from infra.schedules import EXECUTION_ID, START_JOB_RUN, Schedule
 from infra.table_grants import LANDS, MAINTAINS, TableGrants
 from infra.tf import Construct, S3Object, TerraformResource, TerraformResourceLifecycle
+from policies.documents import fill, placeholders
+from policies.table_resources import Places
 from stacks.spec.deployments import AlarmsOf, Deployment
 from stacks.spec.groups import Group
 from stacks.stacks.confluent import ConfluentOutputs
 from stacks.stacks.deployed_reconciler import deploy_reconciler
 from stacks.stacks.environment_document import APPLICATION, ENVIRONMENT_DIGEST, filled
 from stacks.stacks.foundation import FoundationOutputs
-from stacks.stacks.job_roles import job_role
 from stacks.stacks.operator_roles import places
 
 
@@ -145,7 +148,47 @@ def artifact(
     )
 
 
+_ARTIFACTS = ("artifacts", "releases", "documents")
+"""The prefixes of the artifact bucket that jobs read."""
+_POLICIES = {INGEST: "ingest_job", MAINTAIN: "maintenance_job"}
 _LONGEST_MAINTENANCE_MINUTES = 720
+
+
+def _job_role(
+    scope: Construct,
+    kind: str,
+    group: str | None,
+    deployment: Deployment,
+    foundation: FoundationOutputs,
+    confluent: ConfluentOutputs,
+    own: Places,
+) -> ExecutionRole:
+    """Declare the role of a group's job of a kind, with access to its `own` tables, secret and log."""
+    document, job, names = _POLICIES[kind], job_name(kind, group), deployment.names
+    more = {
+        "artifact_bucket": foundation.artifact_bucket,
+        "artifact_prefixes": _ARTIFACTS,
+        "proof_prefix": proof_prefix(job).rstrip("/"),
+        "log_bucket": foundation.log_bucket,
+        "log_prefix": job,
+        "log_group": names.log_group(job),
+        "key": foundation.key_arn,
+        "secrets": [confluent.secret_arn],
+    }
+    wanted = placeholders(document)
+    values = own.values(document, **{key: value for key, value in more.items() if key in wanted})
+    applications = {"applications": foundation.application_ids}
+    where = {"account": deployment.account, "region": deployment.region}
+    return ExecutionRole(
+        scope,
+        f"{kind}-role",
+        role=names.role(job),
+        path=names.path,
+        boundary_arn=names.boundary_arn,
+        trust=fill("job_trust", {**where, **applications}, partition=names.partition),
+        policy=fill(document, values, partition=names.partition),
+        description=f"The {job} job's runs.",
+    )
 
 
 class GroupJobs:
@@ -165,7 +208,7 @@ class GroupJobs:
         own = places(deployment, foundation, group.pipelines)
         self._places = replace(own, shared=frozenset(group.shared) | own.shared)
         self._roles = [
-            job_role(scope, kind, group.name, deployment, foundation, confluent, self._places)
+            _job_role(scope, kind, group.name, deployment, foundation, confluent, self._places)
             for kind in (INGEST, MAINTAIN)
         ]
         self._grants = self._granted() if deployment.access.lake_formation else []

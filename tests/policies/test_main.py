@@ -68,11 +68,10 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     assert main([str(tmp_path / "none.json")], TODAY) == 2
 
 
-def test_the_day_can_be_told(tmp_path: Path) -> None:
+def test_a_label_is_held_against_the_day(tmp_path: Path) -> None:
     labelled = stack(aws_emrserverless_application__a={"release_label": "emr-spark-8.1.0"})
     files = written(tmp_path, labelled=labelled)
     assert main(files, TODAY) == 0
-    assert main([*files, "--today", "2029-08-31"], TODAY) == 1
     assert main(files, date(2029, 8, 31)) == 1
 
 
