@@ -225,8 +225,52 @@ class GroupJobs:
             document=self._document.key,
             log_bucket=self._foundation.log_bucket,
         )
-        ready = [self._document.stored, *(part for role in self._roles for part in role.ready), *self._grants]
-        self._run(desired, release, environment, [*ready, *after], scheduler_arn)
+        ready = [self._document.stored, *(part for role in self._roles for part in role.ready), *self._grants, *after]
+        bucket, runs = self._foundation.artifact_bucket, self._deployment.runs.of(self._group)
+        names, ingest, maintain = self._names, desired.job, job_name(MAINTAIN, self._group)
+        known = {APPLICATION: self._foundation.application_id, ENVIRONMENT_DIGEST: environment}
+        text = filled(desired_document(desired).decode(), known)
+        stored = artifact(self._scope, "desired", desired_key(ingest), text, self._foundation, after=ready)
+        deploy_reconciler(
+            self._scope,
+            job=ingest,
+            deployment=self._deployment,
+            runs=runs,
+            foundation=self._foundation,
+            release=release,
+            scheduler_arn=scheduler_arn,
+            after=[*ready, stored],
+        )
+        maintained = replace(
+            desired,
+            mode=Mode.DRAIN,
+            workers=runs.maintain,
+            log_uri=f"s3://{self._foundation.log_bucket}/{maintain}/",
+        )
+        request = maintenance_request(
+            maintained,
+            release,
+            bucket,
+            job=maintain,
+            role_arn=names.role_arn(maintain),
+            log_group=names.log_group(maintain),
+        )
+        # The token of a run is the execution's id, so the scheduler may try twice. Runs do not overlap, as the service ends one
+        # that lasts as long as the interval; should they, the fence lets one of them commit.
+        longest = min(runs.maintain_hours * 60, _LONGEST_MAINTENANCE_MINUTES)
+        request |= {"ClientToken": EXECUTION_ID, "ExecutionTimeoutMinutes": longest}
+        Schedule(
+            self._scope,
+            "maintain-schedule",
+            schedule=f"{names.prefix}-{maintain}",
+            expression="rate(1 hour)" if runs.maintain_hours == 1 else f"rate({runs.maintain_hours} hours)",
+            request=filled(json.dumps(request), known),
+            minutes=longest,
+            group=names.schedule_group,
+            target_arn=f"arn:{names.partition}:{START_JOB_RUN}",
+            role_arn=scheduler_arn,
+            after=ready,
+        )
 
     def watch(self) -> None:
         """Declare the alarms. Before a release there is none: all would be raised, as no run reports."""
@@ -260,58 +304,3 @@ class GroupJobs:
             for kind, role, each in zip((INGEST, MAINTAIN), self._roles, granted, strict=True)
         ]
         return [part for each in grants for part in each.ready]
-
-    def _run(
-        self,
-        desired: Desired,
-        release: Release,
-        environment: str,
-        after: Sequence[TerraformResource],
-        scheduler_arn: str,
-    ) -> None:
-        """Declare desired state, reconciler and schedules, after the documents and roles that a run needs."""
-        bucket, runs = self._foundation.artifact_bucket, self._deployment.runs.of(self._group)
-        names, ingest, maintain = self._names, desired.job, job_name(MAINTAIN, self._group)
-        known = {APPLICATION: self._foundation.application_id, ENVIRONMENT_DIGEST: environment}
-        text = filled(desired_document(desired).decode(), known)
-        stored = artifact(self._scope, "desired", desired_key(ingest), text, self._foundation, after=after)
-        deploy_reconciler(
-            self._scope,
-            job=ingest,
-            deployment=self._deployment,
-            runs=runs,
-            foundation=self._foundation,
-            release=release,
-            scheduler_arn=scheduler_arn,
-            after=[*after, stored],
-        )
-        maintained = replace(
-            desired,
-            mode=Mode.DRAIN,
-            workers=runs.maintain,
-            log_uri=f"s3://{self._foundation.log_bucket}/{maintain}/",
-        )
-        request = maintenance_request(
-            maintained,
-            release,
-            bucket,
-            job=maintain,
-            role_arn=names.role_arn(maintain),
-            log_group=names.log_group(maintain),
-        )
-        # The token of a run is the execution's id, so the scheduler may try twice. Runs do not overlap, as the service ends one
-        # that lasts as long as the interval; should they, the fence lets one of them commit.
-        longest = min(runs.maintain_hours * 60, _LONGEST_MAINTENANCE_MINUTES)
-        request |= {"ClientToken": EXECUTION_ID, "ExecutionTimeoutMinutes": longest}
-        Schedule(
-            self._scope,
-            "maintain-schedule",
-            schedule=f"{names.prefix}-{maintain}",
-            expression="rate(1 hour)" if runs.maintain_hours == 1 else f"rate({runs.maintain_hours} hours)",
-            request=filled(json.dumps(request), known),
-            minutes=longest,
-            group=names.schedule_group,
-            target_arn=f"arn:{names.partition}:{START_JOB_RUN}",
-            role_arn=scheduler_arn,
-            after=after,
-        )
