@@ -76,6 +76,8 @@ class Iceberg:
         self._identifiers: dict[str, Java] = {}
         self.name = catalog
         try:
+            # A catalog has the settings of the thread's active session, which is another one after a small batch.
+            spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)  # type: ignore[union-attr]
             plugin = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
             self.catalog: Java = plugin.icebergCatalog()
         except (Py4JJavaError, PySparkException) as error:
