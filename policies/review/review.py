@@ -69,18 +69,14 @@ def in_comments(content: Mapping[str, Any], environment: str, digest: str) -> It
 
     Raises `ValueError` if the content has another form, names a part of a digest, or is of another environment.
     """
+    again = f"Write the acceptances with `frazil deploy acceptances {environment} --pull-request NUMBER`"
     if content.get("environment") != environment or not isinstance(content.get("accepted"), list):
-        raise ValueError(
-            f"the acceptances are not those of {environment}. "
-            f"Write them with `frazil deploy acceptances {environment} --pull-request NUMBER`"
-        )
+        raise ValueError(f"the acceptances are not those of {environment}. {again}")
     for each in content["accepted"]:
         named = str(each["digest"])
         if len(named) != DIGITS:
-            raise ValueError(
-                f"the acceptance of {each['by']} names {len(named)} digits of a plan, and {DIGITS} are needed. "
-                f"Write the acceptances with `frazil deploy acceptances {environment} --pull-request NUMBER`"
-            )
+            what = f"the acceptance of {each['by']} names {len(named)} digits of a plan, and {DIGITS} are needed"
+            raise ValueError(f"{what}. {again}")
         if named == digest:
             codes = tuple(map(str, each["codes"]))
             yield Acceptance(codes=codes, reason=str(each["reason"]), by=str(each["by"]), url=str(each["url"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from policies.resource_changes import Change
@@ -41,8 +42,6 @@ _DEFAULTS = {
 }
 _GIVE = "Give its pipeline's documents and alarms to the review, or leave it"
 
-Config = Mapping[str, Any]
-
 
 def retention_under_lag(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
     """Report too short retention: a record that Kafka deletes before it is landed is lost, and the pipeline may not notice.
@@ -55,92 +54,77 @@ def retention_under_lag(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
     `segment.ms`, `segment.bytes` and `max.compaction.lag.ms` decide how much later Kafka deletes, and never how early.
     """
     for topic in reviewed.of("confluent_kafka_topic"):
-        yield from _under_lag(topic.address, topic.text("topic_name"), _config(topic.values), facts)
+        yield from _under_lag(topic.address, topic.text("topic_name"), _kept(topic.values), facts)
     for change in reviewed.changes:
         if change.type == "confluent_kafka_topic" and change.verb == "update":
-            yield from _cut(change, _config(change.before), _config(change.after), facts)
+            yield from _cut(change, _kept(change.before), _kept(change.after), facts)
 
 
-def _under_lag(address: str, name: str, config: Config, facts: Facts) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What Kafka keeps of a topic at least; `_NEVER` is no limit."""
+
+    records_ms: int
+    """The age from which it deletes a record."""
+    partition_bytes: int
+    """The size of a partition from which it deletes the oldest records."""
+    replaced_ms: int
+    """How long compaction spares a record that a newer one of its key replaces."""
+    deletes_ms: int
+    """How long compaction keeps a record without a value."""
+
+
+def _kept(values: Mapping[str, Any]) -> _Kept:
+    config = {**_DEFAULTS, **(values.get("config") or {})}
+    cleanup = {each.strip() for each in str(config.get("cleanup.policy", "delete")).split(",")}  # may be both
+    replaced_ms = int(config["min.compaction.lag.ms"]) if "compact" in cleanup else _NEVER
+    return _Kept(
+        records_ms=int(config["retention.ms"]) if "delete" in cleanup else _NEVER,
+        partition_bytes=int(config["retention.bytes"]) if "delete" in cleanup else _NEVER,
+        replaced_ms=replaced_ms,
+        deletes_ms=replaced_ms + int(config["delete.retention.ms"]) if "compact" in cleanup else _NEVER,
+    )
+
+
+def _under_lag(address: str, name: str, kept: _Kept, facts: Facts) -> Iterator[Finding]:
     """Yield what a topic keeps for a shorter time than its rows may be late."""
     lag = facts.lag_seconds(name)
     if lag is None:
         return
     late = f"rows may come {lag} s late"
-    kept_ms, deletes_ms = _retention_ms(config), _deletes_ms(config)
-    if 0 <= kept_ms < lag * 1000:
-        what = f"records are kept for {kept_ms // 1000} s, {late}"
+    if 0 <= kept.records_ms < lag * 1000:
+        what = f"records are kept for {kept.records_ms // 1000} s, {late}"
         yield Finding(RULE, address, what, f"Keep them longer than {lag} s, several times as long is usual")
-    if 0 <= deletes_ms < lag * 1000 and facts.needs_deletes(name):
-        what = f"deletes are kept for {deletes_ms // 1000} s, {late}, and a row stays if its delete is never read"
+    if 0 <= kept.deletes_ms < lag * 1000 and facts.needs_deletes(name):
+        what = f"deletes are kept for {kept.deletes_ms // 1000} s, {late}, and a row stays if its delete is never read"
         yield Finding(RULE, address, what, f"Set delete.retention.ms to more than {lag} s")
 
 
-def _cut(change: Change, before: Config, after: Config, facts: Facts) -> Iterator[Finding]:
+def _cut(change: Change, before: _Kept, after: _Kept, facts: Facts) -> Iterator[Finding]:
     """Yield what a changed topic keeps for a shorter time than before, unless the lag allows it."""
     name = str(change.after.get("topic_name"))
     lag = facts.lag_seconds(name)
-    kept_ms, deletes_ms = _retention_ms(after), _deletes_ms(after)
-    if lag is None and _is_cut(_retention_ms(before), kept_ms):
-        what = f"retention is cut to {kept_ms // 1000} s, and nothing says how late rows of this topic may be"
+    unknown = "and nothing says how late rows of this topic may be"
+    if lag is None and _is_cut(before.records_ms, after.records_ms):
+        what = f"retention is cut to {after.records_ms // 1000} s, {unknown}"
         yield Finding(RULE, change.address, what, _GIVE)
-    if lag is None and 0 <= deletes_ms < _deletes_ms(before) and facts.needs_deletes(name):
-        what = f"deletes are kept for {deletes_ms // 1000} s only, and nothing says how late rows of this topic may be"
+    if lag is None and 0 <= after.deletes_ms < before.deletes_ms and facts.needs_deletes(name):
+        what = f"deletes are kept for {after.deletes_ms // 1000} s only, {unknown}"
         yield Finding(RULE, change.address, what, _GIVE)
-    if _is_cut(_retention_bytes(before), _retention_bytes(after)):
-        what = (
-            f"a partition keeps {_retention_bytes(after)} bytes only: Kafka deletes a record by the size of what follows, "
-            "whatever its age and whether it is landed"
-        )
+    if _is_cut(before.partition_bytes, after.partition_bytes):
+        what = f"a partition keeps {after.partition_bytes} bytes only: Kafka deletes a record by the size of what follows, "
+        what += "whatever its age and whether it is landed"
         yield Finding(RULE, change.address, what, "Leave it, or set retention.ms, which is held against the lag")
-    spared_ms = _spared_ms(after)
-    is_too_soon = _is_cut(_spared_ms(before), spared_ms) and (lag is None or spared_ms < lag * 1000)
+    is_too_soon = _is_cut(before.replaced_ms, after.replaced_ms) and (lag is None or after.replaced_ms < lag * 1000)
     if is_too_soon and not facts.needs_last_records_only(name):
-        what = f"compaction {'is new' if _spared_ms(before) == _NEVER else 'begins sooner'}, and removes a record as soon as "
-        what += f"a newer one has its key, {spared_ms // 1000} s after it was written at the earliest, "
+        what = f"compaction {'is new' if before.replaced_ms == _NEVER else 'begins sooner'}, and removes a record as soon as "
+        what += f"a newer one has its key, {after.replaced_ms // 1000} s after it was written at the earliest, "
         what += "and nothing says how late rows may come" if lag is None else f"and rows may come {lag} s late"
-        do = (
-            "Leave it, or set min.compaction.lag.ms to more than rows may be late. Only an upsert without key and order_by "
-            "loses nothing by it"
-        )
+        do = "Leave it, or set min.compaction.lag.ms to more than rows may be late. Only an upsert without key and order_by "
+        do += "loses nothing by it"
         yield Finding(RULE, change.address, what, do)
 
 
 def _is_cut(before: int, after: int) -> bool:
-    """Return whether a limit is new or lower. `_NEVER` is none."""
+    """Return whether a limit is new or lower."""
     return after >= 0 and (before < 0 or after < before)
-
-
-def _config(values: Mapping[str, Any]) -> Config:
-    found: Config = values.get("config") or {}
-    return found
-
-
-def _setting(config: Config, name: str) -> int:
-    return int(config.get(name, _DEFAULTS[name]))
-
-
-def _has_policy(config: Config, policy: str) -> bool:
-    """Return whether a topic is deleted from (`delete`) or compacted (`compact`); it may be both."""
-    return policy in {each.strip() for each in str(config.get("cleanup.policy", "delete")).split(",")}
-
-
-def _retention_ms(config: Config) -> int:
-    """Return the age in milliseconds from which Kafka deletes a record; `_NEVER` also for compaction without deletion."""
-    return _setting(config, "retention.ms") if _has_policy(config, "delete") else _NEVER
-
-
-def _retention_bytes(config: Config) -> int:
-    """Return the size of a partition, in bytes, from which Kafka deletes its oldest records."""
-    return _setting(config, "retention.bytes") if _has_policy(config, "delete") else _NEVER
-
-
-def _spared_ms(config: Config) -> int:
-    """Return how long compaction spares a record that a newer one of its key replaces, in milliseconds."""
-    return _setting(config, "min.compaction.lag.ms") if _has_policy(config, "compact") else _NEVER
-
-
-def _deletes_ms(config: Config) -> int:
-    """Return how long compaction keeps a record without a value at least, in milliseconds."""
-    spared_ms = _spared_ms(config)
-    return spared_ms if spared_ms == _NEVER else spared_ms + _setting(config, "delete.retention.ms")

@@ -21,7 +21,7 @@ from stacks.stacks.cluster_place import placed
 from stacks.stacks.confluent_manager import Manager
 from stacks.stacks.foundation import FoundationOutputs
 from stacks.stacks.providers import EnvironmentStack
-from stacks.stacks.reading_rights import let_read_schemas, let_read_topics, let_read_topics_by_role
+from stacks.stacks.reading_rights import READ, bind_each, let_read_topics, let_read_topics_by_role, subjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,8 @@ class Confluent(EnvironmentStack):
             let_read_topics(reader, pipelines, self._manager.kafka, self._topics)
         else:
             let_read_topics_by_role(reader, pipelines, place.kafka_crn, wanted.topic_prefixes)
-        in_effect = let_read_schemas(reader, pipelines, place.registry_crn, wanted.subject_prefixes)
+        names = subjects(pipelines, wanted.subject_prefixes)
+        in_effect = bind_each(reader, "subject", READ, place.registry_crn, names)
         after: dict[str, list[Declared]] = {"kafka": [], "registry": in_effect}
         keys = {
             (slot, what): reader.key(slot.id_of(what), place.opened(what), depends_on=after[what])

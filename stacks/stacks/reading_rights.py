@@ -87,13 +87,6 @@ def let_read_topics_by_role(
     bind_each(reader, "topic", READ, kafka_crn, patterns(topics_of(pipelines), prefixes), also=[groups])
 
 
-def let_read_schemas(
-    reader: Account, pipelines: Sequence[Pipeline], registry_crn: str, prefixes: Sequence[str]
-) -> list[Declared]:
-    """Let an account read schemas: one binding for each subject or prefix. Return what must exist until all are in effect."""
-    return bind_each(reader, "subject", READ, registry_crn, subjects(pipelines, prefixes))
-
-
 def topics_of(pipelines: Sequence[Pipeline]) -> list[str]:
     """Return the topics of pipelines, each once."""
     return list(dict.fromkeys(pipeline.topic.name for pipeline in pipelines))
