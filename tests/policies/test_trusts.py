@@ -11,6 +11,8 @@ from tests.support.iam_evaluation import Request, Verdict, evaluate
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-any"
 EXTERNAL_ID = str(VALUES["external_id"])
+KNOWN = {"sts:ExternalId": EXTERNAL_ID}
+OTHER = "arn:aws:iam::999999999999"
 APPLICATIONS = f"arn:aws:emr-serverless:{REGION}:{ACCOUNT}:/applications"
 SCHEDULES = f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule-group"
 
@@ -20,22 +22,35 @@ def assumed(trust: str, principal: str, context: dict[str, Any], action: str = "
     return evaluate(request, [], policy(trust)).verdict
 
 
-def test_confluents_role_is_let_in_with_our_external_id() -> None:
-    assert assumed("confluent_trust", CONFLUENT, {"sts:ExternalId": EXTERNAL_ID}) is Verdict.ALLOWED
+OURS, OTHERS = ({"aws:SourceAccount": account} for account in (ACCOUNT, "999999999999"))
 
 
 @pytest.mark.parametrize(
-    "context", [{}, {"sts:ExternalId": "another"}, {"sts:ExternalId": ""}, {"sts:ExternalId": f"{EXTERNAL_ID}x"}]
-)
-def test_a_wrong_and_a_missing_external_id_are_refused(context: dict[str, str]) -> None:
-    assert assumed("confluent_trust", CONFLUENT, context) is Verdict.IMPLICITLY_DENIED
-
-
-@pytest.mark.parametrize(
-    "who", ["arn:aws:iam::999999999999:role/another", "arn:aws:iam::999999999999:root", "anonymous", ROLE]
-)
-def test_nobody_but_confluents_role_is_let_in(who: str) -> None:
-    assert assumed("confluent_trust", who, {"sts:ExternalId": EXTERNAL_ID}) is Verdict.IMPLICITLY_DENIED
+    ("trust", "who", "context", "verdict"),
+    [
+        *((trust, who, KNOWN, Verdict.ALLOWED) for trust, who in (("confluent_trust", CONFLUENT), ("external_trust", VENDOR))),
+        *(
+            (trust, who, context, Verdict.IMPLICITLY_DENIED)
+            for trust, who in (("confluent_trust", CONFLUENT), ("external_trust", VENDOR))
+            for context in ({}, *({"sts:ExternalId": each} for each in ("another", "", f"{EXTERNAL_ID}x")))
+        ),
+        *(
+            (trust, who, KNOWN, Verdict.IMPLICITLY_DENIED)
+            for trust in ("confluent_trust", "external_trust")
+            for who in (f"{OTHER}:root", VENDOR.partition("user")[0] + "root", VENDOR.replace("snowflake", "another"), "anonymous", ROLE)
+        ),
+        ("function_trust", "lambda.amazonaws.com", OURS, Verdict.ALLOWED),
+        ("function_trust", "lambda.amazonaws.com", OTHERS, Verdict.IMPLICITLY_DENIED),
+        ("function_trust", "lambda.amazonaws.com", {}, Verdict.IMPLICITLY_DENIED),
+        ("function_trust", "ec2.amazonaws.com", OURS, Verdict.IMPLICITLY_DENIED),
+        ("account_trust", f"arn:aws:iam::{ACCOUNT}:role/analyst", {}, Verdict.ALLOWED),
+        ("account_trust", f"arn:aws:iam::{ACCOUNT}:role/another", {}, Verdict.IMPLICITLY_DENIED),
+    ],
+)  # fmt: skip
+def test_who_is_named_is_let_in_with_our_external_id_or_account_only(
+    trust: str, who: str, context: dict[str, str], verdict: Verdict
+) -> None:
+    assert assumed(trust, who, context) is verdict
 
 
 def test_a_session_may_be_tagged_where_no_external_id_is_known() -> None:
@@ -43,14 +58,6 @@ def test_a_session_may_be_tagged_where_no_external_id_is_known() -> None:
     assert assumed("confluent_trust", CONFLUENT, {}, "sts:TagSession") is Verdict.ALLOWED
     assert assumed("confluent_trust", ROLE, {}, "sts:TagSession") is Verdict.IMPLICITLY_DENIED
     assert len(policy("confluent_trust")["Statement"]) == 2
-
-
-def test_a_function_of_this_account_only_is_let_in() -> None:
-    service = "lambda.amazonaws.com"
-    assert assumed("function_trust", service, {"aws:SourceAccount": ACCOUNT}) is Verdict.ALLOWED
-    assert assumed("function_trust", service, {"aws:SourceAccount": "999999999999"}) is Verdict.IMPLICITLY_DENIED
-    assert assumed("function_trust", service, {}) is Verdict.IMPLICITLY_DENIED
-    assert assumed("function_trust", "ec2.amazonaws.com", {"aws:SourceAccount": ACCOUNT}) is Verdict.IMPLICITLY_DENIED
 
 
 @pytest.mark.parametrize(
@@ -73,27 +80,6 @@ def test_a_service_is_let_in_for_our_account_and_our_things_only(trust: str, ser
         assert assumed(trust, service, context) is Verdict.IMPLICITLY_DENIED, context
     assert assumed(trust, "lambda.amazonaws.com", ours) is Verdict.IMPLICITLY_DENIED
     assert assumed(trust, ROLE, ours) is Verdict.IMPLICITLY_DENIED
-
-
-def test_people_are_let_in_by_name() -> None:
-    assert assumed("account_trust", f"arn:aws:iam::{ACCOUNT}:role/analyst", {}) is Verdict.ALLOWED
-    assert assumed("account_trust", f"arn:aws:iam::{ACCOUNT}:role/another", {}) is Verdict.IMPLICITLY_DENIED
-
-
-@pytest.mark.parametrize(
-    ("who", "context", "verdict"),
-    [
-        (VENDOR, {"sts:ExternalId": EXTERNAL_ID}, Verdict.ALLOWED),
-        (VENDOR, {}, Verdict.IMPLICITLY_DENIED),
-        (VENDOR, {"sts:ExternalId": "another"}, Verdict.IMPLICITLY_DENIED),
-        (VENDOR.replace("snowflake", "another"), {"sts:ExternalId": EXTERNAL_ID}, Verdict.IMPLICITLY_DENIED),
-        ("arn:aws:iam::888888888888:root", {"sts:ExternalId": EXTERNAL_ID}, Verdict.IMPLICITLY_DENIED),
-    ],
-)
-def test_a_vendors_engine_is_let_in_with_its_external_id_only(
-    who: str, context: dict[str, str], verdict: Verdict
-) -> None:
-    assert assumed("external_trust", who, context) is verdict
 
 
 GITHUB = f"arn:aws:iam::{ACCOUNT}:oidc-provider/token.actions.githubusercontent.com"
