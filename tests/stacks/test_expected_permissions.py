@@ -13,12 +13,10 @@ import pytest
 from frazil.declaration import Avro, Pipeline, SubjectStrategy, Table, Topic, Upsert
 from infra.capacity import Capacity
 from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
-from infra.tf import App
 from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Review, review
 from stacks.spec.deployments import DEPLOYMENTS, Access, Deployment, GitHub
-from stacks.stacks.account_setup import Owner
 from stacks.workflow.review import access_of
 from stacks.workflow.terraform_plans import declared_pipelines
 from tests.policies.reviewing import TODAY
@@ -29,6 +27,7 @@ from tests.stacks.synthesised import (
     FLOWING_PIPELINES,
     FLOWING_TOPICS,
     GOVERNED_DEV,
+    every_stack,
     named,
     synthesised,
 )
@@ -122,12 +121,9 @@ def test_a_first_pipeline_of_tableflow_has_no_new_permission() -> None:
     assert permissions(reviewed(DEV, after, made(DEV))) == []
 
 
-def test_the_roles_of_the_owner_let_in_whom_the_deployment_declares(tmp_path: Path) -> None:
+def test_the_roles_of_the_owner_let_in_whom_the_deployment_declares() -> None:
     deployment = ENVIRONMENTS["readers"]
-    app = App(outdir=str(tmp_path))
-    Owner(app, deployment, EXAMPLE)
-    app.synth()
-    stack = {"owner": json.loads((tmp_path / "stacks" / "dev-owner" / "cdk.tf.json").read_text())}
+    stack = {"owner": every_stack(deployment)["owner"]}
     of_roles, found = (
         {where for _, where, _ in permissions(reviewed(deployment, stack, access=access)) if "_role." in where}
         for access in (deployment, DEV)

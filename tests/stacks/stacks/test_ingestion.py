@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Environment, Security, parse, parse_environment
+from frazil.ingest.reporting.metrics import COUNTED, UNITS
 from frazil.release.manifest import Role
 from frazil.rollout.desired import Desired, Mode, parse_desired
 from frazil.rollout.function_settings import EXECUTION, Settings
@@ -89,20 +91,10 @@ def test_secrets_are_names_in_the_environment_document() -> None:
 
 @pytest.mark.parametrize("environment", NAMES)
 def test_documents_are_named_by_the_hash_of_their_bytes(environment: str) -> None:
-    import hashlib
-
-    for name in ("environment", "pipelines_object_6CD87EF9"):
-        found = [
-            each for each in resources(ingestion(environment), "aws_s3_object") if each.startswith(name.split("_")[0])
-        ]
-        key, content = written(environment, found[0])
+    for name in ("environment", "pipelines"):
+        key, content = written(environment, name)
         assert key == f"documents/{hashlib.sha256(content.encode()).hexdigest()}.json"
-
-
-@pytest.mark.parametrize("environment", NAMES)
-def test_the_document_of_pipelines_holds_those_that_jobs_land(environment: str) -> None:
-    [name] = [each for each in resources(ingestion(environment), "aws_s3_object") if each.startswith("pipelines")]
-    assert parse(written(environment, name)[1].encode()) == EXAMPLE
+    assert parse(content.encode()) == EXAMPLE
 
 
 def test_what_tableflow_lands_is_in_no_document_role_or_alarm() -> None:
@@ -206,8 +198,6 @@ _QUERY = re.compile(
 
 @pytest.mark.parametrize("environment", NAMES)
 def test_a_group_has_seven_alarms_on_metrics_that_jobs_write(environment: str) -> None:
-    from frazil.ingest.reporting.metrics import COUNTED, UNITS
-
     alarms = [
         a for a in resources(ingestion(environment), "aws_cloudwatch_metric_alarm").values() if "metric_query" in a
     ]
@@ -251,8 +241,6 @@ def _is_of_a_pipeline(alarm: dict[str, Any]) -> bool:
 
 
 def test_alarms_of_each_pipeline_are_on_metrics_that_jobs_write() -> None:
-    from frazil.ingest.reporting.metrics import COUNTED, UNITS
-
     stack = synthesised(named(DEPLOYMENTS["dev"], monitoring=Monitoring(alarms=AlarmsOf.PIPELINE)))["ingestion"]
     alarms = [a for a in resources(stack, "aws_cloudwatch_metric_alarm").values() if _is_of_a_pipeline(a)]
     assert len(alarms) == 6 * len(EXAMPLE)
