@@ -162,15 +162,6 @@ def test_a_job_returns_to_the_former_application_if_no_run_ever_starts_on_the_ne
     assert {run.state(made.world.time.now) for run in made.world.runs_of(second)} == {"CANCELLED"}
 
 
-@MODES
-def test_an_application_on_which_runs_start_is_needed(mode: Mode) -> None:
-    world = World()
-    world.want(desired(mode=mode))
-    world.settle()
-    assert need_of(world.store, "app1") == f"the runs of job {JOB} start on it"
-    assert need_of(world.store, "app2") == ""
-
-
 def test_one_group_that_has_not_moved_keeps_the_application() -> None:
     made, first, _ = deployed(Mode.FOLLOW, lands(BUSY))
     made.live(60)

@@ -134,15 +134,10 @@ def test_the_time_of_proof_begins_with_the_run(mode: Mode) -> None:
     assert decided(wanted, PROVEN, [later]) == [GiveUp]
 
 
-def test_a_drain_is_not_proven_by_running() -> None:
+def test_a_running_drain_proves_nothing_and_one_commit_nothing_about_its_other_pipelines() -> None:
     drain = desired(2, mode=Mode.DRAIN)
     assert decided(drain, PROVEN, [run(drain, minutes=20)], Readiness.CAUGHT_UP) == [Wait]
-    assert decided(drain, PROVEN, [run(drain, RunState.SUCCESS)], Readiness.CAUGHT_UP) == [Prove]
     assert decided(drain, PROVEN, [run(drain, RunState.FAILED)], Readiness.CAUGHT_UP) == [Start]
-
-
-def test_one_commit_of_a_running_drain_proves_nothing_about_its_other_pipelines() -> None:
-    drain = desired(2, mode=Mode.DRAIN)
     failed = [run(drain, RunState.FAILED, id=f"r{n}", minutes=9 - n) for n in range(3)]
     assert decided(drain, PROVEN, [run(drain)], Readiness.COMMITTED) == [Wait]
     assert decided(drain, PROVEN, [*failed[:1], run(drain)], Readiness.COMMITTED) == [Wait]

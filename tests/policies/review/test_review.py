@@ -10,7 +10,7 @@ import pytest
 from policies.review.markdown.page import markdown
 from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
-from policies.review.review import Acceptance, Verdict, in_comments, on_command_line, review
+from policies.review.review import Verdict, in_comments, on_command_line, review
 from tests.policies.review.cases import APPLICATION, DESIRED, TOPIC, topic
 from tests.policies.review.planning import FLIGHTS, change, declared, plan, reviewed
 from tests.policies.reviewing import TODAY
@@ -47,16 +47,7 @@ def test_a_deployed_document_that_cannot_be_read_is_a_danger() -> None:
 
 
 def test_without_a_document_nothing_is_said_of_data_and_that_is_told() -> None:
-    made = reviewed(
-        plan(
-            change(
-                "aws_sns_topic.a",
-                "update",
-                {"name": "a", "kms_master_key_id": "k"},
-                {"name": "b", "kms_master_key_id": "k"},
-            )
-        )
-    )
+    made = reviewed(plan(change("aws_sns_topic.a", "update", {"name": "a"}, {"name": "b"})))
     assert made.effects == ()
     assert any("effects on data are unknown" in note for note in made.notes)
 
@@ -89,20 +80,14 @@ def test_a_job_that_is_started_again_is_told() -> None:
     assert (effect.outcome.value, effect.is_dangerous) == ("from_now_on", False)
 
 
+def acceptances(digest: str, *codes: str) -> dict[str, Any]:
+    line = {"digest": digest, "codes": codes, "reason": "it is empty", "by": "ann", "url": ""}
+    return {"environment": "dev", "accepted": [line]}
+
+
 def accepting(*codes: str, digest: str = "") -> Any:
     """What is accepted of the plan with this digest; of the reviewed one if left out."""
-
-    def accepted(found: str) -> list[Acceptance]:
-        line = {
-            "digest": digest or found,
-            "codes": codes,
-            "reason": "it is empty",
-            "by": "ann",
-            "url": "https://c",
-        }
-        return list(in_comments({"environment": "dev", "accepted": [line]}, "dev", found))
-
-    return accepted
+    return lambda found: list(in_comments(acceptances(digest or found, *codes), "dev", found))
 
 
 def test_an_acceptance_is_of_one_plan_and_of_the_named_codes() -> None:
@@ -115,14 +100,9 @@ def test_an_acceptance_is_of_one_plan_and_of_the_named_codes() -> None:
     assert reviewed(gone, accepted=accepting("all", digest="0" * 64)).verdict is Verdict.REFUSED
 
 
-def of_digest(digest: str) -> dict[str, Any]:
-    line = {"digest": digest, "codes": ["all"], "reason": "r", "by": "ann", "url": ""}
-    return {"environment": "dev", "accepted": [line]}
-
-
 def test_acceptances_of_another_environment_do_not_count() -> None:
     with pytest.raises(ValueError, match="not those of prod"):
-        list(in_comments(of_digest("ab" * 32), "prod", "ab" * 32))
+        list(in_comments(acceptances("ab" * 32), "prod", "ab" * 32))
 
 
 @pytest.mark.parametrize("digits", [0, 2, 16, 63])
@@ -130,12 +110,12 @@ def test_a_part_of_a_digest_accepts_nothing(digits: int) -> None:
     """`frazil deploy acceptances` prints complete digests, so such a file is from another version or was written by hand."""
     digest = "ab" * 32
     with pytest.raises(ValueError, match=f"the acceptance of ann names {digits} digits of a plan, and 64 are needed"):
-        list(in_comments(of_digest(digest[:digits]), "dev", digest))
-    assert len(list(in_comments(of_digest(digest), "dev", digest))) == 1
+        list(in_comments(acceptances(digest[:digits]), "dev", digest))
+    assert len(list(in_comments(acceptances(digest), "dev", digest))) == 1
 
 
 def test_a_digest_with_the_same_first_63_digits_is_another_plan() -> None:
-    assert list(in_comments(of_digest("a" * 63 + "b"), "dev", "a" * 64)) == []
+    assert list(in_comments(acceptances("a" * 63 + "b"), "dev", "a" * 64)) == []
 
 
 def test_the_review_names_who_accepted_and_what_is_open() -> None:

@@ -398,18 +398,15 @@ def commented(runner: Runner, review: str, status: str) -> tuple[int, list[str],
 PAGE = f"{marker('dev')}\n## Review\n"
 
 
-def test_the_first_review_is_a_new_comment(deploying: Runner) -> None:
+@pytest.mark.parametrize(("comments", "request_"), [("", "POST {}/7/comments"), ("41\n42\n", "PATCH {}/comments/41")])
+def test_a_review_is_a_new_comment_or_takes_the_place_of_the_one_before(
+    deploying: Runner, comments: str, request_: str
+) -> None:
+    deploying.write("comments", comments)
     status, calls, body = commented(deploying, PAGE, "4")
     assert (status, body) == (0, PAGE)
-    assert calls[-2].startswith("gh api --silent --method POST repos/o/r/issues/7/comments ")
+    assert calls[-2].startswith(f"gh api --silent --method {request_.format('repos/o/r/issues')} ")
     assert f"repos/o/r/statuses/{'f' * 40} -f state=success -f context=frazil/review-dev" in calls[-1]
-
-
-def test_the_next_review_takes_its_place(deploying: Runner) -> None:
-    deploying.write("comments", "41\n42\n")
-    status, calls, body = commented(deploying, PAGE, "0")
-    assert (status, body) == (0, PAGE)
-    assert calls[-2].startswith("gh api --silent --method PATCH repos/o/r/issues/comments/41 ")
 
 
 @pytest.mark.parametrize(("told", "wanted"), [("0", 0), ("4", 0), ("1", 1), ("2", 1), ("5", 1), ("", 1)])

@@ -29,12 +29,17 @@ def test_an_optimizer_on_a_declared_table_is_told(table: str) -> None:
     ]
 
 
-def test_an_optimizer_is_found_through_references() -> None:
-    database = {"aws_glue_catalog_database__d": {"name": "shop"}}
-    assert (
-        len(told(optimizer_on_tables, optimizer("${aws_glue_catalog_database.d.name}", "orders", **database), DOCUMENT))
-        == 1
-    )
+@pytest.mark.parametrize(
+    ("database", "table", "count"),
+    [
+        ("${aws_glue_catalog_database.d.name}", "orders", 1),
+        ("${data.external.x.result}", "orders", 1),  # it cannot be named
+        ("hr", "people", 0),
+    ],
+)
+def test_an_optimizer_is_found_through_references(database: str, table: str, count: int) -> None:
+    made = optimizer(database, table, aws_glue_catalog_database__d={"name": "shop"})
+    assert len(told(optimizer_on_tables, made, DOCUMENT)) == count
 
 
 @pytest.mark.parametrize("how", ["database", "cluster"])
@@ -44,14 +49,6 @@ def test_an_optimizer_on_a_tableflow_table_is_told(how: str) -> None:
     stacks = {"confluent_catalog_integration__c": catalog, "confluent_tableflow_topic__t": flow}
     findings = told(optimizer_on_tables, optimizer("flow" if how == "database" else "lkc-1", "anything", **stacks))
     assert len(findings) == 1
-
-
-def test_an_optimizer_on_what_cannot_be_named_is_told() -> None:
-    assert len(told(optimizer_on_tables, optimizer("${data.external.x.result}", "orders"))) == 1
-
-
-def test_an_optimizer_on_somebody_elses_table_passes() -> None:
-    assert told(optimizer_on_tables, optimizer("hr", "people"), DOCUMENT) == []
 
 
 # ── Lifecycle rules ─────────────────────────────────────────────────────────────────────────────
