@@ -148,24 +148,16 @@ def test_a_catalog_that_refuses_partitions_at_creation_gets_them_afterwards(
 
 
 @pytest.mark.spark
-def test_a_table_whose_maker_was_killed_before_its_partitions_gets_them(
-    spark: SparkSession, lake: Environment, catalog: Iceberg, name: str
+def test_a_table_whose_maker_was_killed_gets_its_partitions_before_its_first_snapshot(
+    catalog: Iceberg, name: str
 ) -> None:
-    table = f"made.{name}"
-    tables.create(catalog, table, ROW, properties={})
-    tables.create(catalog, table, ROW, partition_by=FIELDS, properties={})
-    assert partitions(catalog, table) == NAMES
-
-
-@pytest.mark.spark
-def test_a_table_with_snapshots_keeps_the_partitions_it_has(
-    spark: SparkSession, lake: Environment, catalog: Iceberg, name: str
-) -> None:
-    table = f"made.{name}"
-    tables.create(catalog, table, ROW, properties={})
-    catalog.load(table).newAppend().commit()
-    tables.create(catalog, table, ROW, partition_by=FIELDS, properties={})
-    assert partitions(catalog, table) == []
+    empty, filled = f"made.{name}", f"made.{name}_filled"
+    for table in (empty, filled):
+        tables.create(catalog, table, ROW, properties={})
+    catalog.load(filled).newAppend().commit()
+    for table in (empty, filled):
+        tables.create(catalog, table, ROW, partition_by=FIELDS, properties={})
+    assert (partitions(catalog, empty), partitions(catalog, filled)) == (NAMES, [])
 
 
 @pytest.mark.spark

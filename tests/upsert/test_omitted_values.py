@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.upsert.fold import IS_LAST, UNRESOLVED, Rules, fold
@@ -82,14 +82,18 @@ def found_of(row: dict[str, Any], unresolved: list[int], *, soft: bool) -> Chang
     return {**found, **values, **({"lacking": lacking} if lacking else {})}
 
 
+def of_records(changes: DataFrame) -> DataFrame:
+    at = F.timestamp_seconds("_kafka_offset")
+    return changes.withColumns({"_kafka_timestamp": at, "_deleted_at": F.lit(None).cast("timestamp")})
+
+
 @pytest.mark.parametrize("soft", [False, True])
 def test_a_key_has_the_values_that_its_changes_have_one_by_one(spark: SparkSession, soft: bool) -> None:
     keys, changes = 300, changes_of(7, 300)
     kinds = {"id": pa.int64(), "a": pa.string(), "b": pa.string(), "_kafka_partition": pa.int32()}
     kinds |= {"_kafka_offset": pa.int64(), IS_DELETE: pa.bool_(), OMITTED: pa.list_(pa.string())}
     table = pa.Table.from_pylist(changes, schema=pa.schema(kinds.items()))
-    of_record = {"_kafka_timestamp": F.timestamp_seconds("_kafka_offset"), "_deleted_at": F.lit(None).cast("timestamp")}
-    changed, observed = spark.createDataFrame(table).withColumns(of_record), Observation()
+    changed, observed = of_records(spark.createDataFrame(table)), Observation()
     rows = fold(changed, ["id"], NAMES, Rules(soft=soft, fills=True), observed).toArrow().to_pylist()
     wanted = {
         key: replayed(of_key, soft=soft)
@@ -117,11 +121,7 @@ def test_a_change_of_a_hot_key_is_as_large_as_any_other(spark: SparkSession) -> 
         schema = (
             f"id long, a string, _kafka_partition int, _kafka_offset long, {IS_DELETE} boolean, {OMITTED} array<string>"
         )
-        of_record = {
-            "_kafka_timestamp": F.timestamp_seconds("_kafka_offset"),
-            "_deleted_at": F.lit(None).cast("timestamp"),
-        }
-        changed, observed = spark.createDataFrame(texts, schema).withColumns(of_record), Observation()
+        changed, observed = of_records(spark.createDataFrame(texts, schema)), Observation()
         folded = fold(changed, ["id"], ["a"], Rules(fills=True), observed)
         assert "collect_list" not in folded._jdf.queryExecution().optimizedPlan().toString()
         rows = folded.toArrow().to_pylist()
