@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 
-from frazil.declaration.checks.change_effects import Outcome
 from policies.resource_changes import Change, Verb
 from policies.resources import Finding
 from policies.review.cost import Estimate
@@ -23,14 +22,6 @@ from policies.review.review import Review, Verdict
 LONGEST = 60_000
 """Characters; GitHub takes 65,536 for a comment."""
 _PRICES = "policies/review/prices.json"
-_OUTCOMES = {
-    Outcome.STOPS: "stops",
-    Outcome.LEFT: "left behind",
-    Outcome.REBUILD: "needs a rebuild",
-    Outcome.FROM_NOW_ON: "from now on",
-    Outcome.MADE: "new",
-    Outcome.UPKEEP: "no row changes",
-}
 
 
 def marker(environment: str) -> str:
@@ -147,7 +138,7 @@ def _effect(found: Effect) -> str:
     columns = (
         cell(found.pipeline),
         cell(found.table) if found.table else "",
-        f"{mark}{_OUTCOMES[found.outcome]}",
+        f"{mark}{found.outcome}",
         f"{changed}<br>{what}" if changed else what,
     )
     return f"| {' | '.join(columns)} |"

@@ -77,7 +77,7 @@ def test_a_job_that_is_started_again_is_told() -> None:
         for off, n in ((True, 1), (False, 2))
     )
     [effect] = reviewed(plan(change("aws_s3_object.desired", "update", before, after))).effects
-    assert (effect.outcome.value, effect.is_dangerous) == ("from_now_on", False)
+    assert (effect.outcome.value, effect.is_dangerous) == ("from now on", False)
 
 
 def acceptances(digest: str, *codes: str) -> dict[str, Any]:

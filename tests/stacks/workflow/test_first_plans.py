@@ -35,7 +35,7 @@ def test_every_declared_resource_is_created_and_nothing_refuses(name: str) -> No
     assert {change.verb for change in found.changes} == {"create"}
     assert (found.dangers, found.unchanged, found.verdict) == ((), (), Verdict.CHANGES)
     assert found.new_tables
-    assert {each.outcome for each in found.effects} == {"made"}
+    assert {each.outcome for each in found.effects} == {"new"}
     assert found.cost_before.total == 0
     assert found.cost_after.of("EMR Serverless")
     assert found.cost_after.of("NAT gateway")

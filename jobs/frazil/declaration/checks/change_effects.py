@@ -19,19 +19,19 @@ from frazil.declaration.options import Deletion, ErrorMode, Isolation, Tombstone
 
 
 class Outcome(StrEnum):
-    """The effect of a change on rows.
+    """The effect of a change on rows, as a review prints it.
 
-    `stops`: the pipeline stops until an operator decides. `left`: the table stays, and Frazil no longer writes to it.
-    `rebuild`: an existing table does not follow; only a rebuilt table has the change. `from_now_on`: rows that land later have
-    the change, existing rows stay as they are. `made`: a missing table is created. `upkeep`: no row changes.
+    `STOPS`: the pipeline stops until an operator decides. `LEFT`: the table stays, and Frazil no longer writes to it.
+    `REBUILD`: an existing table does not follow; only a rebuilt table has the change. `FROM_NOW_ON`: rows that land later have
+    the change, existing rows stay as they are. `MADE`: a missing table is created.
     """
 
     STOPS = "stops"
-    LEFT = "left"
-    REBUILD = "rebuild"
-    FROM_NOW_ON = "from_now_on"
-    MADE = "made"
-    UPKEEP = "upkeep"
+    LEFT = "left behind"
+    REBUILD = "needs a rebuild"
+    FROM_NOW_ON = "from now on"
+    MADE = "new"
+    UPKEEP = "no row changes"
 
 
 def never(before: Any, after: Any) -> bool:
