@@ -32,11 +32,6 @@ def s3(folder: Path) -> Iterator[Any]:
         yield client
 
 
-def outputs(document: Any) -> str:
-    Path("outputs.json").write_text(json.dumps(document))
-    return "outputs.json"
-
-
 def fetched(source: str, *more: str) -> Result:
     return CliRunner().invoke(app, ["deploy", "fetch", source, *more])
 
@@ -44,7 +39,8 @@ def fetched(source: str, *more: str) -> Result:
 @pytest.mark.usefixtures("s3")
 def test_the_outputs_of_a_deployment_make_its_environment_known() -> None:
     deployed = {"dev-foundation": {"bucket": "b"}, "dev-ingestion": {"environment_document": ADDRESS}}
-    result = fetched(outputs(deployed))
+    Path("outputs.json").write_text(json.dumps(deployed))
+    result = fetched("outputs.json")
     assert result.exit_code == 0, result.output
     assert result.stdout == "dev is in .frazil/environments/dev.json\n"
     assert environment("dev") == DEV
@@ -58,33 +54,32 @@ def test_so_does_the_documents_address_again_and_again() -> None:
     assert json.loads(result.stdout) == {"environments": ["dev"]}
     assert environment("dev") == DEV
     assert [file.name for file in Path(".frazil/environments").iterdir()] == ["dev.json"]
+    Path(".frazil").rename("before")
+    Path(".frazil").write_text("a file")
+    result = fetched(ADDRESS)
+    assert (result.exit_code, result.output.count("\n")) == (Exit.INVALID_INPUT, 1)
+    assert "it cannot be written" in result.output
 
 
 @pytest.mark.usefixtures("s3")
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({"dev-foundation": {"bucket": "b"}}, "no stack of it has the output environment_document"),
-        ({}, "no stack of it has the output"),
-        ([ADDRESS], "no stack of it has the output"),
-        ({"dev-ingestion": {"environment_document": "s3://no-key"}}, "that is no address of an object"),
-        ({"dev-ingestion": {"environment_document": f"{ADDRESS}.old"}}, "there is no such object"),
+        ('{"dev-foundation": {"bucket": "b"}}', "no stack of it has the output environment_document"),
+        (f'["{ADDRESS}"]', "no stack of it has the output"),
+        ('{"dev-ingestion": {"environment_document": "s3://no-key"}}', "that is no address of an object"),
+        (f'{{"dev-ingestion": {{"environment_document": "{ADDRESS}.old"}}}}', "there is no such object"),
+        (None, "cannot be read"),
+        ("{", "it is no JSON"),
     ],
 )
-def test_outputs_that_name_no_document_are_told(document: Any, said: str) -> None:
-    result = fetched(outputs(document))
+def test_outputs_that_name_no_document_are_told(document: str | None, said: str) -> None:
+    if document is not None:
+        Path("outputs.json").write_text(document)
+    result = fetched("outputs.json")
     assert (result.exit_code, result.output.count("\n")) == (Exit.INVALID_INPUT, 1)
     assert said in result.output
     assert not Path(".frazil").exists()
-
-
-@pytest.mark.usefixtures("s3")
-@pytest.mark.parametrize(("content", "said"), [(None, "cannot be read"), ("{", "it is no JSON")])
-def test_a_file_that_holds_no_outputs_is_told(content: str | None, said: str) -> None:
-    if content is not None:
-        Path("outputs.json").write_text(content)
-    result = fetched("outputs.json")
-    assert (result.exit_code, said in result.output) == (Exit.INVALID_INPUT, True)
 
 
 def test_an_object_that_is_no_environment_leaves_what_is_known(s3: Any) -> None:
@@ -106,11 +101,3 @@ def test_a_profile_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) ->
     result = fetched(ADDRESS)
     assert (result.exit_code, result.output.count("\n")) == (Exit.SERVICE_UNAVAILABLE, 1)
     assert "nobodys" in result.output
-
-
-@pytest.mark.usefixtures("s3")
-def test_a_folder_that_cannot_be_written_is_told() -> None:
-    Path(".frazil").write_text("a file")
-    result = fetched(ADDRESS)
-    assert (result.exit_code, result.output.count("\n")) == (Exit.INVALID_INPUT, 1)
-    assert "it cannot be written" in result.output
