@@ -34,7 +34,7 @@ WAYS = {
 def figures(document: Mapping[str, Any]) -> str:
     """Return the races of one run's document and the goals that it measured."""
     races = {shape: [Figure(**figure) for figure in found] for shape, found in document["races"].items()}
-    rounds = sorted({len(of(found, found[0].way)) for found in races.values()}) or [0]
+    rounds = sorted({len(of(found, found[0].way)) for found in races.values()})
     lines = [
         f"{_introduction(document['machine'])} Medians of {' to '.join(map(str, dict.fromkeys((rounds[0], rounds[-1]))))} counted rounds.",
         "",
@@ -51,11 +51,13 @@ def figures(document: Mapping[str, Any]) -> str:
 
 def summary(document: Mapping[str, Any]) -> str:
     """Return all parts of one run: what the bench prints at its end."""
-    parts = [figures(document)]
+    parts = [figures(document)] if document["races"] else [_introduction(document["machine"])]
+    if not document["races"]:
+        parts.append("\n".join([*_judged(document), "", *_others(document)]).strip())
     if document["upserts"]:
         parts.append(upserts(document))
     parts.append("\n".join([*_asked_for(document), *growth_page.lines(document["requests"], document["growth"])]))
-    return "\n\n".join(parts).rstrip()
+    return "\n\n".join(filter(None, parts)).rstrip()
 
 
 def upserts(document: Mapping[str, Any]) -> str:
@@ -86,11 +88,11 @@ def large(document: Mapping[str, Any]) -> str:
 
 def _judged(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the goals that were measured, without those of `MERGE`: they are ratios of the table of batches."""
-    yield from ("| goal (missed: bold) | measured | target |", "|---|---|---|")
-    for goal in _goals(document):
-        if goal.value is not None and "MERGE" not in goal.says:
-            found, wanted = (words.removesuffix(" x") for words in (goal.found, goal.wanted))
-            yield f"| {goal.says} | {f'**{found}**' if goal.verdict == 'missed' else found} | {wanted} |"
+    measured = [goal for goal in _goals(document) if goal.value is not None and "MERGE" not in goal.says]
+    yield from ("| goal (missed: bold) | measured | target |", "|---|---|---|") if measured else ()
+    for goal in measured:
+        found, wanted = (words.removesuffix(" x") for words in (goal.found, goal.wanted))
+        yield f"| {goal.says} | {f'**{found}**' if goal.verdict == 'missed' else found} | {wanted} |"
 
 
 def _introduction(machine: Mapping[str, Any]) -> str:
