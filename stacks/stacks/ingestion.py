@@ -61,7 +61,6 @@ class Ingestion(EnvironmentStack):
             schedules = SchedulerScheduleGroup(self, "schedules", name=self._names.schedule_group)
             for each in jobs:
                 each.run(release, environment.sha256, scheduler.arn, [stored, *scheduler.ready, schedules])
-                each.watch()
             ScheduleAlarm(
                 self,
                 "alarm-schedules",
@@ -147,7 +146,6 @@ class GroupIngestion(EnvironmentStack):
         if release is not None:
             environment = _environment(self, deployment, foundation, confluent)
             jobs.run(release, environment.sha256, names.role_arn("scheduler"), logs)
-            jobs.watch()
 
 
 def _environment(

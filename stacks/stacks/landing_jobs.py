@@ -217,7 +217,7 @@ class GroupJobs:
     def run(
         self, release: Release, environment: str, scheduler_arn: str, after: Sequence[TerraformResource] = ()
     ) -> None:
-        """Declare desired state and schedules. `environment` is the digest of its document."""
+        """Declare desired state, schedules and alarms. `environment` is the digest of its document."""
         desired = desired_state(
             self._deployment,
             release,
@@ -271,8 +271,9 @@ class GroupJobs:
             role_arn=scheduler_arn,
             after=ready,
         )
+        self._watch()
 
-    def watch(self) -> None:
+    def _watch(self) -> None:
         """Declare the alarms. Before a release there is none: all would be raised, as no run reports."""
         runs = self._deployment.runs.of(self._group)
         watched = Watched(
