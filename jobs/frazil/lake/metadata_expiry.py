@@ -13,7 +13,6 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from frazil.lake.iceberg_java import Iceberg, message, thrown
-from frazil.lake.java_classes import Java
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.snapshot_retention import History, expirable, since
 
@@ -22,10 +21,9 @@ EVERY = 50  # commits
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """The result of trimming one table: `snapshots` and finished `decisions` (files) removed. `gave_up` says why it did not."""
+    """The result of trimming one table: the number of `snapshots` that were removed. `gave_up` says why it did not."""
 
     snapshots: int = 0
-    decisions: int = 0
     gave_up: str | None = None
 
 
@@ -67,7 +65,11 @@ def trim(
         for snapshot_id in going:
             expire = expire.expireSnapshotId(snapshot_id)
         expire.commit()
-        return Trimmed(len(going), _remove_decisions(loaded, finished_decisions(history, going)))
+        io = loaded.io()
+        for location in finished_decisions(history, going):
+            if io.newInputFile(location).exists():  # else a driver that died while finishing removed it
+                io.deleteFile(location)
+        return Trimmed(len(going))
     except Py4JJavaError as error:
         return Trimmed(gave_up=f"{thrown(error)}: {message(error)}")
     except PySparkException as error:  # what pyspark makes of Java's IllegalArgumentException: a tag was set just now
@@ -85,13 +87,3 @@ def finished_decisions(history: History, going: tuple[int, ...]) -> tuple[str, .
     named = {s.id: s.summary[ledger.SIDE] for s in history.snapshots if ledger.SIDE in s.summary}
     staying = {location for snapshot_id, location in named.items() if snapshot_id not in going}
     return tuple(location for location in named.values() if location not in staying)
-
-
-def _remove_decisions(table: Java, locations: tuple[str, ...]) -> int:
-    """Delete the decision files that still exist, and return their number: a driver that died while finishing left one."""
-    io, removed = table.io(), 0
-    for location in locations:
-        if io.newInputFile(location).exists():
-            io.deleteFile(location)
-            removed += 1
-    return removed

@@ -21,7 +21,7 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.read.catalog_errors import translated_errors
-from frazil.lake.read.data_files import contents, each, missing
+from frazil.lake.read.data_files import contents, each, manifests, missing
 from frazil.lake.read.scan import Where, batches, rows
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.local.services import LocalServices, Part, world
@@ -208,7 +208,7 @@ def test_a_file_that_is_gone_is_missing(written: Written) -> None:
 def test_a_manifest_that_is_gone_is_lost(written: Written) -> None:
     table = written.read()
     assert table.head is not None
-    paths = contents(table, table.head, []).manifests
+    paths = [one.manifest_path for one in manifests(table, table.head) or ()]
     table.iceberg.io.delete(paths[0])
     found = contents(written.read(), table.head, [])
     assert (found.lost, len(found.files)) == ((paths[0],), 1)

@@ -60,7 +60,6 @@ class Contents:
     """
 
     files: tuple[DataFile, ...] = ()
-    manifests: tuple[str, ...] = ()
     delete_files: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     has_equality_deletes: bool = False
@@ -89,7 +88,6 @@ def contents(table: StoredTable, snapshot: Snapshot | None, columns: Sequence[st
     read_all = list(each(read, listed))
     return Contents(
         files=tuple(file for files in read_all for file in files or ()),
-        manifests=paths,
         lost=tuple(path for path, files in zip(paths, read_all, strict=True) if files is None),
     )
 
@@ -165,26 +163,23 @@ def _is_live(manifest: Any) -> bool:
     return any(count is None or count > 0 for count in (manifest.added_files_count, manifest.existing_files_count))
 
 
-def _with_deletes(
-    table: StoredTable, snapshot: Snapshot, columns: Sequence[str], manifest_paths: tuple[str, ...]
-) -> Contents:
+def _with_deletes(table: StoredTable, snapshot: Snapshot, columns: Sequence[str], paths: Sequence[str]) -> Contents:
     ids = field_ids(table, columns)
-    lost = missing(table, manifest_paths)
-    if lost:
-        return Contents(manifests=manifest_paths, lost=lost)
+    if lost := missing(table, paths):
+        return Contents(lost=lost)
     try:
         with translated_errors(snapshot.manifest_list):
             tasks = list(table.iceberg.scan(snapshot_id=snapshot.id).plan_files())
     except damage() as error:
         if "equality deletes" in str(error):
-            return Contents(manifests=manifest_paths, has_equality_deletes=True)
+            return Contents(has_equality_deletes=True)
         damaged = tuple(one.manifest_path for one in manifests(table, snapshot) or () if _entries(table, one) is None)
         if not damaged:
             raise
-        return Contents(manifests=manifest_paths, lost=damaged)
+        return Contents(lost=damaged)
     deletes = {delete.file_path: None for task in tasks for delete in task.delete_files}
     files = tuple(_data_file(task.file, ids, tuple(task.delete_files)) for task in tasks)
-    return Contents(files=files, manifests=manifest_paths, delete_files=tuple(deletes))
+    return Contents(files=files, delete_files=tuple(deletes))
 
 
 def field_ids(table: StoredTable, columns: Sequence[str]) -> dict[str, tuple[int, Any]]:
