@@ -7,7 +7,7 @@ from typing import Any
 
 from frazil.lake.delete_files.staged_deletes import Found, StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
-from frazil.upsert.index_resolver import Cost, IndexJob, IndexResolver
+from frazil.upsert.index_resolver import Cost, IndexResolver
 from frazil.upsert.resolver_protocol import BatchKeys, Head, KeyPositionResolver, Remembered
 from frazil.upsert.scan_resolver import ScanResolver
 from tests.support.jobs import job
@@ -27,7 +27,7 @@ class AgreeingIndex(IndexResolver):
     def __init__(
         self,
         scan: KeyPositionResolver,
-        context: IndexJob,
+        context: Any,
         report: Callable[[str, Mapping[str, Any]], None] = lambda *_: None,
         cost: Cost | None = None,
         folder: str | None = None,

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from frazil.clients.emr import Emr, emr_client
 from frazil.clients.object_store import ObjectStore, s3_client
@@ -41,13 +41,7 @@ def silent_pipelines(desired: Desired, store: ObjectStore, *, now_ms: int, secon
     return ()
 
 
-class Context(Protocol):
-    """The service's facts about an invocation."""
-
-    aws_request_id: str
-
-
-def handle(event: Mapping[str, Any], context: Context) -> dict[str, Any]:
+def handle(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
     """Make one pass, log it, and return what it did. An error that it raises is counted by the service."""
     settings = Settings.of(os.environ)
     return answer(

@@ -9,14 +9,15 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from frazil.lake.commit.request import Committer
 from frazil.lake.delete_files.java_writers import tasks
 from frazil.lake.delete_files.staged_deletes import Found, StagedDeletes
-from frazil.lake.iceberg_java import Iceberg, said
+from frazil.lake.iceberg_java import said
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.upsert.key_index.head_changes import commits_between, follow
@@ -69,22 +70,6 @@ class Cost:
         return replace(self, fixed_seconds=4 * self.fixed_seconds)
 
 
-class IndexJob(Protocol):
-    """The part of a job that an index needs; `JobContext` is one."""
-
-    @property
-    def iceberg(self) -> Iceberg:
-        """The catalog."""
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        """The time, in seconds since 1970."""
-
-    @property
-    def new_id(self) -> Callable[[], str]:
-        """Return a new name that no other file has."""
-
-
 class NoIndex(Exception):  # it says what happened
     """The index cannot be made or cannot follow; the message says why."""
 
@@ -112,12 +97,12 @@ class IndexResolver:
     def __init__(
         self,
         scan: KeyPositionResolver,
-        job: IndexJob,
+        job: Committer,
         report: Callable[[str, Mapping[str, Any]], None],
         cost: Cost | None = None,
         folder: str | None = None,
     ) -> None:
-        self._scan, self._job, self._report = scan, job, report
+        self._scan, self._report = scan, report
         self._iceberg, self._clock, self._new_id = job.iceberg, job.clock, job.new_id
         self._cost, self._folder = cost or Cost(), folder
         self._index: _Index | None = None

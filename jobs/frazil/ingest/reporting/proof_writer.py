@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from frazil.errors import FrazilError
 from frazil.ingest.reporting.events import Event, Sink
 from frazil.rollout.run_proof import Driver, Reached, RunName
+
+if TYPE_CHECKING:
+    from frazil.clients.object_store import ObjectStore
 
 RETRY_SECONDS = 30.0
 """The wait after a failed write."""
@@ -26,14 +29,6 @@ _SET_BACK = {
     Event.SCHEMA_INCOMPATIBLE,
 }
 """Events after which a pipeline that had caught up may lack records."""
-
-
-class Put(Protocol):
-    """The operation on the artifact bucket that is needed."""
-
-    def put(self, key: str, data: bytes) -> object:
-        """Write an object, whether it exists or not."""
-        ...
 
 
 class Landed:
@@ -89,7 +84,7 @@ def proving(
     pipelines: Iterable[str],
     *,
     run: str,
-    store: Put | None,
+    store: ObjectStore | None,
     clock: Callable[[], float],
     retry_seconds: float = RETRY_SECONDS,
     again_seconds: float = AGAIN_SECONDS,

@@ -130,6 +130,9 @@ class Committer(Protocol):
     def clock(self) -> float:
         """Return the time."""
 
+    def new_id(self) -> str:
+        """Return a new name that no other file has."""
+
     def wait(self, seconds: float, /) -> None:
         """Wait."""
 
