@@ -84,8 +84,8 @@ def estimate_of(
     gb = sum(map(prices.gb_of, landed), Decimal(0))
 
     def requests(what: str) -> Decimal:
-        made = (count * prices.of_a_batch(what, is_state=each.write.replaces_rows) for each, count in batches)
-        return sum(made, Decimal(0))
+        names = {True: f"{what}_a_state_batch", False: f"{what}_a_batch"}
+        return sum((count * prices.assumed(names[each.write.replaces_rows]) for each, count in batches), Decimal(0))
 
     written = requests("puts") * prices.price("s3_put_1000") + requests("gets") * prices.price("s3_get_1000")
     charged = max(Decimal(0), requests("glue_requests") - _FREE_GLUE)

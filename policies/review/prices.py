@@ -47,10 +47,6 @@ class Prices:
         """Return the value of an assumption."""
         return self.assumptions[name].value
 
-    def of_a_batch(self, what: str, *, is_state: bool) -> Decimal:
-        """Return how many `puts`, `gets` or `glue_requests` a batch makes, if its table is one of current state or another."""
-        return self.assumed(f"{what}_a_state_batch" if is_state else f"{what}_a_batch")
-
     def gb_of(self, pipeline: str) -> Decimal:
         """Return how many GB a pipeline reads per month."""
         return self.gb_a_month.get(pipeline, self.assumed("gb_a_month"))
