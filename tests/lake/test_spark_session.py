@@ -16,8 +16,10 @@ from frazil.errors import CatalogUnavailable, FrazilError
 from frazil.exit_codes import Exit, exit_of
 from frazil.lake.catalogs import make_folder, spark_options
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.prepared_plan import SmallBatches
 from frazil.lake.spark_session import _java_options, _token_endpoint
 from frazil.schemas.avro import JVM_PROPERTIES
+from tests.support import extra_catalogs
 
 
 def test_options_that_are_given_stay_and_win() -> None:
@@ -83,3 +85,12 @@ def test_a_catalog_that_cannot_be_opened_is_unavailable(spark: SparkSession, tmp
             spark.conf.set(key, value)
     with pytest.raises(CatalogUnavailable, match="catalog no_lake: .*not a database"):
         Iceberg(spark, "no_lake")
+
+
+@pytest.mark.spark
+def test_a_catalog_is_opened_by_the_settings_of_its_session(spark: SparkSession, lake_environment: Environment) -> None:
+    """Whatever session the thread has used last."""
+    small = SmallBatches().session(spark)
+    later = extra_catalogs.added(spark, lake_environment, "added_later").catalog.name
+    small.createDataFrame([(1,)], "a int")
+    assert Iceberg(spark, later).name == later
