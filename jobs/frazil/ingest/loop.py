@@ -248,7 +248,7 @@ class Ingestion:
         self._evolution.read_table_again()
         last = resume(self.pipeline, self.job, self.report, *self._evolution.types, *self._evolution.made_of())
         self._committed, self._settled = last.end, last.snapshot_id
-        self._planner.resume(last, self._spans)
+        self._planner.resume(last)
         self._evolution.recall(last.schema_ids)
         self._staging = self._evolution.staging()
 

@@ -43,7 +43,7 @@ class Reader:
         self.resume()
 
     def resume(self) -> None:
-        self.planner.resume(Entry(1, None, None, self.at, None, None, "me", {}), self.spans)
+        self.planner.resume(Entry(1, None, None, self.at, None, None, "me", {}))
 
     def spans(self) -> Any:
         return self.driver.kafka.offsets("orders", Isolation.READ_COMMITTED)

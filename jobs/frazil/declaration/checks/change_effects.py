@@ -34,18 +34,7 @@ class Outcome(StrEnum):
     UPKEEP = "no row changes"
 
 
-def never(before: Any, after: Any) -> bool:
-    """Return false."""
-    return False
-
-
-def nothing(before: Any, after: Any) -> str:
-    """Return no words."""
-    return ""
-
-
-def always(before: Any, after: Any) -> bool:
-    """Return true."""
+def _always(before: Any, after: Any) -> bool:
     return True
 
 
@@ -55,8 +44,8 @@ class FieldEffect:
 
     outcome: Outcome
     what: str
-    is_dangerous: Callable[[Any, Any], bool] = never
-    more: Callable[[Any, Any], str] = nothing
+    is_dangerous: Callable[[Any, Any], bool] = lambda before, after: False
+    more: Callable[[Any, Any], str] = lambda before, after: ""
 
     def said(self, before: Any, after: Any) -> str:
         """Return the effect in words."""
@@ -117,13 +106,13 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.STOPS,
             "the table holds offsets of the old topic: the pipeline stops (TopicRecreated) until an operator has it land the new "
             "topic from its beginning; the remaining records of the old topic do not land",
-            always,
+            _always,
         ),
         "topic.value": FieldEffect(
             Outcome.FROM_NOW_ON,
             "records that are not landed yet are read in the new format, and records in the old one are rejected. Existing columns "
             "stay; if the type of a column differs, the new versions are refused",
-            always,
+            _always,
         ),
         "topic.key": FieldEffect(
             Outcome.STOPS,
@@ -136,7 +125,7 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "a new column is added, and is null in existing rows; a column that is no longer declared stays, and is null in new "
             "rows; a type that the column does not widen to stops the pipeline; records without a column that becomes required are "
             "rejected",
-            always,
+            _always,
             other_readings,
         ),
         "topic.value.unknown_fields": FieldEffect(
@@ -148,19 +137,19 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.FROM_NOW_ON,
             "a new field is added to the column of keys, and is null in existing rows. If there were none or are none now, the "
             "column has another type, and nothing lands until the table is rebuilt. No upsert table changes its key",
-            always,
+            _always,
             other_readings,
         ),
         "topic.value.subject_strategy": FieldEffect(
             Outcome.FROM_NOW_ON,
             "schemas are looked up under other subjects: types that exist only there add columns, and records of types that are "
             "no longer found are rejected",
-            always,
+            _always,
         ),
         "topic.value.record_name": FieldEffect(
             Outcome.FROM_NOW_ON,
             f"records of this name land from now on, those of other names are rejected. With a Protobuf schema {_MESSAGE}",
-            always,
+            _always,
         ),
         "topic.transactional": FieldEffect(
             Outcome.FROM_NOW_ON,
@@ -171,22 +160,22 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         "topic.key.schema": FieldEffect(
             Outcome.FROM_NOW_ON, f"{_SCHEMA}. No upsert table changes its key", _is_switched
         ),
-        "topic.value.framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
-        "topic.key.framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
+        "topic.value.framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, _always),
+        "topic.key.framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, _always),
         "topic.key.record_name": FieldEffect(
             Outcome.FROM_NOW_ON,
             f"keys of this message land from now on, and those of others are rejected. With a schema {_MESSAGE}",
-            always,
+            _always,
         ),
         "write": FieldEffect(
             Outcome.STOPS,
             "the table has the old write mode, and no table changes its mode: only a rebuilt table has the new one",
-            always,
+            _always,
         ),
         "envelope": FieldEffect(
             Outcome.STOPS,
             "the table was made of records without it, or with another one, and no table changes that: only a rebuilt table has it",
-            always,
+            _always,
         ),
         "envelope.operation_column": FieldEffect(
             Outcome.FROM_NOW_ON, "with true, the column `_op` is added; rows that are not changed again have null in it"
@@ -203,12 +192,12 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         "envelope.unavailable_value": FieldEffect(
             Outcome.FROM_NOW_ON,
             "records that are not landed yet hold the old placeholder or the new one: the other one lands as a value",
-            always,
+            _always,
         ),
         "engine": FieldEffect(
             Outcome.LEFT,
             "the other engine creates a separate table and does not continue the old one; records may be in both tables or in none",
-            always,
+            _always,
         ),
         "start": FieldEffect(
             Outcome.REBUILD,
@@ -251,12 +240,12 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.STOPS,
             "the table has the old order of records, and no table changes its order: the pipeline stops (WriteModeDiffers); only a "
             "rebuilt table has the new one",
-            always,
+            _always,
         ),
         "write.order_by.columns": FieldEffect(
             Outcome.STOPS,
             "the table has the old order of records, and no table changes its order: only a rebuilt table has the new one",
-            always,
+            _always,
         ),
         "write.key": FieldEffect(
             Outcome.STOPS,
@@ -279,7 +268,7 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.LEFT,
             "a new table is created and begins at the declared start; the old table stays, and no pipeline writes to it. Records "
             "may be in both tables, or in none if the start is later than the landed records",
-            always,
+            _always,
         ),
         "table.partition_by": FieldEffect(
             Outcome.REBUILD,
@@ -299,13 +288,13 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.STOPS,
             "the existing table lacks the columns of the new layout, and they are not added: nothing can land until the table is "
             "rebuilt",
-            always,
+            _always,
         ),
         "table.json_columns": FieldEffect(
             Outcome.STOPS,
             "existing columns that hold JSON keep their type, and records do not fit it any more: only a rebuilt table has the "
             "new type",
-            always,
+            _always,
         ),
         "table.properties": FieldEffect(
             Outcome.FROM_NOW_ON,

@@ -49,7 +49,7 @@ class Planner:
         self.accepted = {}
         self._log.forget()
 
-    def resume(self, last: Entry, spans: Callable[[], Spans]) -> None:
+    def resume(self, last: Entry) -> None:
         """Take what operators decided, and when the table was complete, from the newest entry of the ledger."""
         self._job.reads.enter(self._pipeline.name, self._source, in_slices=self._by_time)
         if not self.accepted:  # what was accepted stays so if batches of it are staged again
