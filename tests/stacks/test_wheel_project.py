@@ -148,7 +148,7 @@ def assert_first_plan_is_the_offline_one(project: Project, offline: str) -> None
         resources = [line for line in page.splitlines() if line.startswith("- `dev-foundation`: ")]
         addresses = {line.split("`")[3] for line in resources}
         listed = page.partition("### Who may do what\n\n")[2].partition("\n\n")[0]
-        policies = re.split(r"^- ", listed, flags=re.MULTILINE)[1:]
+        policies = [each.strip() for each in re.split(r"^- ", listed, flags=re.MULTILINE)[1:]]
         mine = [each for each in policies if each.split("`")[1] in addresses and "not known before" not in each]
         return sorted(resources), mine
 
