@@ -60,7 +60,6 @@ def dead_letter(rejected: DataFrame, *, pipeline: str, run: str) -> Column:
 
 def _message() -> Column:
     """Return the sentence of the reason, with its detail if it has one."""
-    message = F.lit(None).cast("string")
-    for code, words in MESSAGES.items():
-        message = F.when(F.col(REASON) == code.value, F.lit(words)).otherwise(message)
+    texts = F.create_map(*(F.lit(text) for code, words in MESSAGES.items() for text in (code.value, words)))
+    message = F.try_element_at(texts, F.col(REASON))
     return F.when(F.col(DETAIL).isNull(), message).otherwise(F.concat(message, F.lit(": "), F.col(DETAIL)))

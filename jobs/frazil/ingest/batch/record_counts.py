@@ -96,15 +96,15 @@ def observe_records(
         observed,
         F.count(F.lit(1)).alias("read"),
         F.sum(F.coalesce(F.length("value"), F.lit(0)) + F.coalesce(F.length("key"), F.lit(0))).alias("bytes"),
-        by_partition(F.col("partition")).alias("partitions"),
+        by_number(F.col("partition")).alias("partitions"),
         F.collect_list(_TAIL).alias("tail"),
         *of_keys,
     )
 
 
-def by_partition(partition: Column) -> Column:
-    """Return an aggregate that counts records by partition, exactly; null is not counted."""
-    return F.histogram_numeric(partition, F.lit(BINS))
+def by_number(number: Column) -> Column:
+    """Return an aggregate that counts records by partition, or by another number, exactly; null is not counted."""
+    return F.histogram_numeric(number, F.lit(BINS))
 
 
 def read(observed: Mapping[str, Any]) -> Read:
@@ -116,7 +116,7 @@ def read(observed: Mapping[str, Any]) -> Read:
 
 
 def counts(found: Sequence[Any] | None) -> dict[int, int]:
-    """Return the counts of `by_partition`. A partition that several tasks read has a bin of each."""
+    """Return the counts of `by_number`. A partition that several tasks read has a bin of each."""
     counted: dict[int, int] = {}
     for row in found or ():
         counted[int(row["x"])] = counted.get(int(row["x"]), 0) + int(row["y"])
@@ -169,9 +169,12 @@ def skips(reason: Column, on_error: ErrorMode, tombstones: Tombstones, *, trunca
 def observe_rejected(rejected: DataFrame, observed: Observation | str, skipped: Column) -> DataFrame:
     """Count rejected records by reason, those that are skipped by reason and by partition, and note frames for `seen_frames`."""
     reason = F.col(REASON)
-    counted = [F.count_if((reason == r.value) & ~skipped).alias(f"rejected_{r}") for r in Reason]
-    counted += [F.count_if((reason == r.value) & skipped).alias(f"skipped_{r}") for r in Reason]
-    counted.append(by_partition(F.when(skipped, F.col("partition"))).alias("skipped_at"))
+    number = F.array_position(F.array(*map(F.lit, Reason)), reason)
+    counted = [
+        by_number(F.when(~skipped, number)).alias("rejected"),
+        by_number(F.when(skipped, number)).alias("skipped"),
+        by_number(F.when(skipped, F.col("partition"))).alias("skipped_at"),
+    ]
     values, keys = _frames(UNKNOWN, WAITING, "values"), _frames(UNKNOWN_KEY, WAITING_KEY, "keys")
     last_truncate = F.max(F.when(reason == Reason.TRUNCATED.value, F.col("offset"))).alias("last_truncate")
     keyless = F.count_if(F.col("key").isNull()).alias("keyless")
@@ -218,5 +221,5 @@ def seen_frames(observed: Mapping[str, Any], name: str) -> SeenFrames:
 
 def by_reason(observed: Mapping[str, Any], kind: str) -> dict[str, int]:
     """Return the counts of one kind, `rejected` or `skipped`, without zeros."""
-    found = {r.value: int(observed.get(f"{kind}_{r}") or 0) for r in Reason}
-    return {reason: n for reason, n in found.items() if n}
+    reasons = list(Reason)
+    return {reasons[number - 1].value: n for number, n in counts(observed[kind]).items()}
