@@ -73,7 +73,7 @@ def test_amazons_sdk_and_login_are_taken_where_the_broker_wants_them(monkeypatch
     assert local_spark.jars_here(replace(of, kafka=iam)) == [Path("/j/kafka-clients-3.jar"), *amazons]
 
 
-_STARTS = """
+_HERE = """
 import sys
 from pathlib import Path
 from frazil.cli.local_spark import local_job
@@ -83,11 +83,13 @@ from frazil.declaration.environment import Environment, Kafka
 from frazil.exit_codes import exit_of
 from frazil.lake import spark_session
 
-spark_session.START_SECONDS = float(sys.argv[2])
 lake = LocalCatalog(path=f"{sys.argv[1]}/lake.db", warehouse=f"file://{sys.argv[1]}/lake")
 environment = Environment(name="here", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=lake)
+"""
+_STARTS = f"""{_HERE}
+spark_session.START_SECONDS = float(sys.argv[2])
 try:
-    with local_job(environment, Secrets({}), master="local[1]", memory="1g", log=Path("spark.log")):
+    with local_job(environment, Secrets({{}}), master="local[1]", memory="1g", log=Path("spark.log")):
         pass
 except Exception as error:
     print(exit_of(error).value, error)
@@ -127,16 +129,8 @@ def test_a_jvm_that_does_not_come_up_is_named_with_its_log(tmp_path: Path, scrip
     assert ended.stdout.startswith("6 log spark.log: Spark's JVM ended. "), ended.stdout + ended.stderr[-2000:]
 
 
-_WRITES_A_TABLE = """
-import sys
-from frazil.cli.local_spark import local_job
-from frazil.clients.secrets import Secrets
-from frazil.declaration.catalogs import LocalCatalog
-from frazil.declaration.environment import Environment, Kafka
-
-lake = LocalCatalog(path=f"{sys.argv[1]}/lake.db", warehouse=f"file://{sys.argv[1]}/lake")
-environment = Environment(name="here", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=lake)
-with local_job(environment, Secrets({}), master="local[1]", memory="1g") as job:
+_WRITES_A_TABLE = f"""{_HERE}
+with local_job(environment, Secrets({{}}), master="local[1]", memory="1g") as job:
     job.spark.sql("CREATE NAMESPACE lake.a")
     job.spark.sql("CREATE TABLE lake.a.b AS SELECT 7 AS x")
     print("rows", job.spark.table("lake.a.b").collect())
