@@ -13,7 +13,6 @@ import pytest
 
 from frazil.declaration import Upsert
 from frazil.errors import DecisionRequired, KeysMoved, OffsetsLost
-from tests.scenarios.test_accept import delete_records
 from tests.scenarios.test_upserts import State, verified
 from tests.support.documents import written
 from tests.support.shop import Shop
@@ -44,7 +43,7 @@ def test_the_command_that_a_refusal_names_decides_it(shop_of: Callable[..., Shop
     shop.produce(shop.orders(5, schema_id))
     shop.drain()
     shop.produce(shop.orders(5, schema_id, first=5))
-    delete_records(shop, 8)
+    shop.delete_records(8)
     with pytest.raises(OffsetsLost) as refused:
         shop.drain()
     ended = decided(shop, refused.value, tmp_path)
