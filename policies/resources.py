@@ -190,7 +190,7 @@ def _filled(planned: Any, stacked: Any) -> Any:
     """Return a plan's values and, at any depth, the stack's for those that the plan does not know yet."""
     if stacked is None:
         return planned
-    if planned is None or _is_reference(planned):
+    if planned is None or (isinstance(planned, str) and planned.startswith("${")):  # a reference
         return stacked
     if isinstance(planned, list) and isinstance(stacked, Mapping):
         stacked = [stacked]
@@ -199,10 +199,6 @@ def _filled(planned: Any, stacked: Any) -> Any:
     if isinstance(planned, list) and isinstance(stacked, list) and len(planned) == len(stacked):
         return [_filled(one, other) for one, other in zip(planned, stacked, strict=True)]
     return planned
-
-
-def _is_reference(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith("${")
 
 
 def policy(value: Any) -> Json | None:

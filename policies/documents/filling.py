@@ -123,7 +123,8 @@ def _filled(node: Any, values: Mapping[str, Value]) -> Any:
     match node:
         case str():
             filled = _strings(node, values)
-            return filled[0] if len(filled) == 1 and not _is_several(node, values) else filled
+            is_list = any(not isinstance(values[key], str) for key in _PLACEHOLDER.findall(node))
+            return filled if is_list else filled[0]
         case list():
             return [one for item in node for one in _many(_filled(item, values))]
         case dict():
@@ -133,10 +134,6 @@ def _filled(node: Any, values: Mapping[str, Value]) -> Any:
 
 def _many(filled: Any) -> list[Any]:
     return filled if isinstance(filled, list) else [filled]
-
-
-def _is_several(text: str, values: Mapping[str, Value]) -> bool:
-    return any(not isinstance(values[key], str) for key in _PLACEHOLDER.findall(text))
 
 
 def _strings(text: str, values: Mapping[str, Value]) -> list[str]:

@@ -34,19 +34,14 @@ def lifecycle_under_tables(reviewed: Reviewed, facts: Facts) -> Iterator[Finding
     for each in reviewed.of("aws_s3_bucket_lifecycle_configuration"):
         bucket = facts.bucket_name(each.text("bucket"))
         for rule in each.blocks("rule"):
-            if rule.get("status", "Enabled") != "Enabled" or not _touches_current(rule):
+            expires = any(block.get("days") or block.get("date") for block in blocks(rule.get("expiration")))
+            if rule.get("status", "Enabled") != "Enabled" or not (expires or blocks(rule.get("transition"))):
                 continue
             prefix = _prefix(rule)
             if any(place.bucket == bucket and place.overlaps(prefix) for place in places):
                 what = f"rule {rule.get('id', '')} acts on objects under {prefix or 'all prefixes'}, where tables are"
                 do = "Limit it to non-current versions and unfinished uploads, or to another prefix"
                 yield Finding("lifecycle_under_tables", each.address, what, do)
-
-
-def _touches_current(rule: Json) -> bool:
-    """Return whether a rule expires or moves current objects."""
-    expires = any(block.get("days") or block.get("date") for block in blocks(rule.get("expiration")))
-    return expires or bool(blocks(rule.get("transition")))
 
 
 def _prefix(rule: Json) -> str:

@@ -44,6 +44,8 @@ class EnvironmentStack(TerraformStack):
                 allowed_account_ids=[deployment.account],
             )
             self.add_override("terraform.backend.s3.use_lockfile", True)
+        endpoints = dict.fromkeys(_LOCAL_SERVICES, local_endpoint()) if deployment.is_local else {}
+        local = [AwsProviderEndpoints(**endpoints)] if endpoints else None
         AwsProvider(
             self,
             "aws",
@@ -51,7 +53,7 @@ class EnvironmentStack(TerraformStack):
             allowed_account_ids=[deployment.account],
             default_tags=[AwsProviderDefaultTags(tags={**deployment.existing.tags, **fixed})],
             s3_use_path_style=True if deployment.is_local else None,
-            endpoints=_local_endpoints() if deployment.is_local else None,
+            endpoints=local,
         )
         if has_confluent:
             Provider(self)
@@ -62,7 +64,3 @@ def local_endpoint() -> str:
     from localstack_client.config import get_service_endpoints
 
     return str(get_service_endpoints()["s3"])
-
-
-def _local_endpoints() -> list[AwsProviderEndpoints]:
-    return [AwsProviderEndpoints(**dict.fromkeys(_LOCAL_SERVICES, local_endpoint()))]

@@ -74,7 +74,11 @@ def _applied(
     if found.open_codes:
         print(markdown(found), end="")
         return Exit.DECISION_REQUIRED
-    code = _reported(found, apply_saved(saved, found.form, settings, terraform, on_stack=_progress))
+
+    def progress(stack: str) -> None:
+        print(f"{stack}: terraform applies the saved plan", file=sys.stderr, flush=True)
+
+    code = _reported(found, apply_saved(saved, found.form, settings, terraform, on_stack=progress))
     if chosen.outputs is not None:
         known = {stack.name: folders[stack.name] for stack in saved.stacks if stack.plan is not None}
         write_outputs(chosen.outputs, known, settings, terraform)
@@ -88,10 +92,6 @@ def _check_deployed_objects(deployment: Deployment, folder: Path, settings: Mapp
     if not committed.is_file() or committed.read_bytes() != written.read_bytes():
         what = "the commit lacks what synthesis writes into it, so it would not protect the new objects"
         raise ValueError(f"{committed}: {what}. Synthesise, and commit the file")
-
-
-def _progress(stack: str) -> None:
-    print(f"{stack}: terraform applies the saved plan", file=sys.stderr, flush=True)
 
 
 def _difference(found: Review, reviewed: NormalForm | None) -> str:
