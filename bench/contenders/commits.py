@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -59,7 +60,10 @@ def _look(shared: JobContext, catalog: Any, table: str) -> dict[str, float]:
     files = sum(1 for _ in found.scan().plan_files())
     python = time.monotonic() - began
     metadata = Path(urlparse(found.location()).path) / "metadata"
-    sizes = [file.stat().st_size for file in metadata.iterdir()]
+    sizes = []
+    for file in metadata.iterdir():
+        with suppress(FileNotFoundError):  # upkeep removes files meanwhile
+            sizes.append(file.stat().st_size)
     current = Path(urlparse(found.metadata_location).path).stat().st_size
     return {
         "java_planning_seconds": java,
