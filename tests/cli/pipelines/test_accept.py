@@ -13,7 +13,7 @@ import pytest
 
 from frazil.declaration import Upsert
 from frazil.errors import DecisionRequired, KeysMoved, OffsetsLost
-from tests.scenarios.test_upserts import State, verified
+from tests.scenarios.test_upserts import State
 from tests.support.documents import written
 from tests.support.shop import Shop
 
@@ -85,4 +85,4 @@ def test_the_command_decides_about_keys_that_changed_their_partition(
     }
     shop.drain()
     state.check()
-    assert any("keys-moved" in note and "as it happened" in note for note in verified(shop).notes)
+    assert any("keys-moved" in note and "as it happened" in note for note in shop.verified().notes)
