@@ -14,7 +14,6 @@ from bench.environment import OUT, BenchEnvironment, ground, tell
 from bench.figures_page import summary
 from bench.fill import fill, make
 from bench.goals import Results, goals
-from bench.growth import measure
 from bench.plan import (
     ASKED_FOR,
     CAPTIONS,
@@ -85,11 +84,9 @@ def main() -> None:
                 keep(aging=[*results.aging, _aging(here, version, given.upsert_commits, given.scale)])
         if "partitions" in others:
             keep(partitions=_partitions(here, given.rounds or 3, given.scale))
-        if "requests" in others or "growth" in others:
+        if "requests" in others:
             for found in count_requests(here, REQUEST_COMMITS):
                 keep(requests=[*results.requests, found])
-        if "growth" in others:
-            keep(growth=measure(here, given.rounds or 3, given.scale))
         if "commits" in others:
             keep(commits=_commits(here, given.commits))
     keep()

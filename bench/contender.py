@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -38,8 +37,6 @@ ANSWER = "answer "  # begins a line of standard output that is meant for the ben
 
 def main() -> None:
     job = Job.from_json(sys.argv[1])
-    if job.cpus:
-        os.sched_setaffinity(0, job.cpus)  # before threads and the JVM start, which inherit it
     meter = Meter(job.broker_pid, counts_driver=job.contender not in PEERS)
     if job.contender in PROGRAMS:
         answer = _chosen(*PROGRAMS[job.contender])(job, meter)

@@ -13,14 +13,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench import growth_page
 from bench.accounting import without_broker
 from bench.goal import Goal
 from bench.goals import counted
 from bench.page_part import PagePart
 from bench.plan import CAPTIONS, MANY_ROWS
+from bench.request_figures import GLUE, READS, WRITES, billed_of_a_commit, in_series, price
 from bench.rounds import Figure, middle, of
 from bench.shapes import SHAPES
+from policies.review.prices import price_table
 
 FIGURES, UPSERTS, LARGE = (PagePart(name, "bench.figures_page") for name in ("figures", "upserts", "large"))
 WAYS = {
@@ -56,7 +57,7 @@ def summary(document: Mapping[str, Any]) -> str:
         parts.append("\n".join([*_judged(document), "", *_others(document)]).strip())
     if document["upserts"]:
         parts.append(upserts(document))
-    parts.append("\n".join([*_asked_for(document), *growth_page.lines(document["requests"], document["growth"])]))
+    parts.append("\n".join(_asked_for(document)))
     return "\n\n".join(filter(None, parts)).rstrip()
 
 
@@ -139,6 +140,12 @@ def _asked_for(document: Mapping[str, Any]) -> Iterator[str]:
         for one in (*partitions["batches"], *partitions["landings"]):
             of_what = f"{one['partitions']:,} partitions" if "partitions" in one else f"a batch, {one['files']} files"
             yield f"- {of_what}: {without_broker(one['cpu']):.1f} CPU-s, {one['wall']:.1f} s"
+    for found in document["requests"]:
+        counts, prices = billed_of_a_commit(found), price_table()
+        yield (
+            f"- {found['case']}, a commit: {counts[WRITES]:.1f} writes, {counts[READS]:.1f} reads, {counts[GLUE]:.1f} Glue requests; "
+            f"{in_series(found):.0f} wait for one another; {prices.currency} {price(counts, prices) * 1000:.3f} for 1,000 commits"
+        )
 
 
 def _batch(ways: Sequence[str], batches: Sequence[Mapping[str, Any]], table: tuple[int, int]) -> str:

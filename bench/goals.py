@@ -10,7 +10,6 @@ from typing import Any
 from bench import small
 from bench.accounting import without_broker
 from bench.goal import Goal
-from bench.growth_model import prediction
 from bench.latency import Followed
 from bench.plan import COMMITS
 from bench.rounds import Figure, middle, ratio
@@ -34,7 +33,6 @@ class Results:
     upserts: Mapping[str, Any] | None = None
     aging: Sequence[Mapping[str, Any]] = ()
     requests: Sequence[Mapping[str, Any]] = ()
-    growth: Mapping[str, Any] | None = None
 
 
 def goals(results: Results) -> list[Goal]:
@@ -51,7 +49,6 @@ def goals(results: Results) -> list[Goal]:
         *(small.goals(results.small) if results.small else ()),
         *_partitions(results),
         *_upserts(results),
-        *_growth(results),
     ]
 
 
@@ -193,12 +190,6 @@ def _upserts(results: Results) -> Iterator[Goal]:
         commits = found["commits"] if found else []
         later = median(commits[-10:]) / median(commits[5:15]) if len(commits) >= 25 else None
         yield Goal(f"batches of changes, v{version}, search and commit: last 10 / sixth to fifteenth", later, 1.2)
-
-
-def _growth(results: Results) -> Iterator[Goal]:
-    found = results.growth["shapes"].get("nested_avro") if results.growth else None
-    off = abs(prediction(found) - 1) if found else None
-    yield Goal("nested Avro orders, rows/s on 2 cores: predicted from 1, off by", off, 0.15, unit="%")
 
 
 def _merged(batches: Sequence[Mapping[str, Any]], what: str, by: str = "merge") -> float | None:

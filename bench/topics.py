@@ -56,8 +56,6 @@ class Job:
     folder: str
     """For checkpoints, the log and the answer."""
     cores: int = 2
-    cpus: tuple[int, ...] = ()
-    """The processors that the process may use, its JVM included; all if empty."""
     heap: str = "3g"
     batch_rows: int = 1_000_000
     format_version: int = 2

@@ -1,4 +1,4 @@
-"""Frazil on an object store, seen by a proxy: the requests of a run's start and of each commit, and the wait for slow ones."""
+"""Frazil on an object store, seen by a proxy: the requests of each commit, and the wait for slow ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CASES = (
 
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
-    """Land batches of the timed topic's size, one a poll. Return the requests of each commit and of the starts of runs.
+    """Land batches of the timed topic's size, one a poll. Return the requests of each commit.
 
     `wants` has the number of the case, of commits, of commits with a delay, and the milliseconds by which the proxy then delays each
     request. The first batch creates the tables.
@@ -89,11 +89,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
                         raise outcome.error
 
             send(case.keys or job.timed.rows)
-            starts = {
-                "proof": counted.of(lambda: runner.prove([pipeline], shared)),
-                "first": counted.of(drained),
-                "idle": counted.of(drained),
-            }
+            drained()
             report = Reporter(heard, pipeline.name, job.timed.name, shared.run, shared.clock)
             ingestion = Ingestion(pipeline, shared, writer_schemas(pipeline.topic, registry), report)
 
@@ -113,7 +109,6 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             delayed = commits(job.wants["delayed"])
             return {
                 "case": case.name,
-                "starts": starts,
                 "commits": usual,
                 "delayed": delayed,
                 "delay_seconds": proxy.delay_seconds,
