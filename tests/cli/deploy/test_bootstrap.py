@@ -1,6 +1,6 @@
 """`frazil deploy bootstrap`, on moto: an empty account is prepared once, and a repeated command changes nothing.
 
-The program that deploys the owner stack is replaced; `tests/stacks/test_plans.py` applies that stack.
+The program that deploys the owner stack is replaced; `tests/stacks/test_first_commands.py` applies that stack.
 """
 
 from __future__ import annotations
