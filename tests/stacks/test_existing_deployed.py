@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -118,41 +117,6 @@ def deployed(account: Cloud, existing: Deployment) -> Cloud:
 def test_a_second_plan_is_empty(deployed: Cloud, what: str) -> None:
     code, said = deployed.plan(what)
     assert code == 0, said
-
-
-def test_roles_have_path_boundary_and_tags(deployed: Cloud, existing: Deployment) -> None:
-    role = deployed.aws("iam").get_role(RoleName="frazil-local-ingest")["Role"]
-    assert role["Path"] == "/data/"
-    assert role["PermissionsBoundary"]["PermissionsBoundaryArn"] == existing.existing.boundary
-    assert {"Key": "cost-centre", "Value": "4711"} in role["Tags"]
-
-
-def test_the_workgroup_is_made(deployed: Cloud, existing: Deployment) -> None:
-    told = deployed.aws("athena").get_work_group(WorkGroup="frazil-local")["WorkGroup"]["Configuration"]
-    result = told["ResultConfiguration"]
-    assert result["OutputLocation"] == "s3://lake-logs/athena/"
-    assert result["EncryptionConfiguration"]["KmsKey"] == existing.existing.key_arn
-    assert told["EnforceWorkGroupConfiguration"] is True
-
-
-def test_lake_formation_has_the_grants_of_each_role(deployed: Cloud) -> None:
-    found: dict[str, set[str]] = {}
-    for each in deployed.aws("lakeformation").list_permissions()["PrincipalResourcePermissions"]:
-        role = each["Principal"]["DataLakePrincipalIdentifier"].rpartition("/")[2]
-        found.setdefault(role, set()).update(each["Permissions"])
-    assert found == {
-        "frazil-local-ingest": {"ALTER", "CREATE_TABLE", "DESCRIBE"},
-        "frazil-local-maintain": {"ALTER", "DESCRIBE"},
-        "frazil-local-reader": {"DESCRIBE", "SELECT"},
-    }
-
-
-def test_jobs_run_in_the_given_subnets(deployed: Cloud, existing: Deployment) -> None:
-    emr = deployed.aws("emr-serverless")
-    [application] = [each for each in emr.list_applications()["applications"] if each["state"] != "TERMINATED"]
-    told: dict[str, Any] = emr.get_application(applicationId=application["id"])["application"]
-    assert isinstance(existing.network, GivenNetwork)
-    assert set(told["networkConfiguration"]["subnetIds"]) == set(existing.network.subnet_ids)
 
 
 def test_destroying_leaves_what_was_given(deployed: Cloud, existing: Deployment) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -87,25 +86,6 @@ def test_subscriptions_are_named_by_their_address_and_not_by_their_place() -> No
     few, more = addresses("b@x.org", "b.@x.org"), addresses("a@x.org", "b@x.org", "b.@x.org", "b@x.org")
     assert len(set(few.values())) == 2
     assert few.items() < more.items()
-
-
-def test_a_prefix_has_one_binding_however_many_topics_have_it() -> None:
-    confluent = replace(DEV.confluent, subject_prefixes=("pay.", "pay.eu."))
-    pipelines = [
-        Pipeline(
-            topic=Topic(name, value="avro", key="avro"),
-            table=Table(f"s.{name.replace('.', '_')}"),
-        )
-        for name in ("a", "pay.b", "pay.eu.c", "payer")
-    ]
-    stack = synthesised(named(DEV, confluent=confluent), pipelines, ())["confluent"]
-    readers = [
-        each for each in resources(stack, "confluent_role_binding").values() if each["role_name"] == "DeveloperRead"
-    ]
-    patterns = sorted(each["crn_pattern"].partition("subject=")[2] for each in readers)
-    assert [each for each in patterns if not each.startswith("frazil-")] == [
-        "a-key", "a-value", "pay.*", "payer-key", "payer-value",
-    ]  # fmt: skip
 
 
 def test_the_bindings_of_subjects_wait_once_and_together() -> None:

@@ -188,15 +188,6 @@ def test_no_output_tells_a_secret() -> None:
             assert ".secret" not in json.dumps(output["value"]) or output.get("sensitive"), name
 
 
-def test_readers_may_read_and_nothing_else() -> None:
-    acls = resources(stacks_of("dev")["confluent"], "confluent_kafka_acl").values()
-    assert {(acl["resource_type"], acl["operation"], acl["permission"]) for acl in acls} == {
-        ("TOPIC", "READ", "ALLOW"),
-        ("GROUP", "READ", "ALLOW"),
-    }
-    assert "*" not in {acl["resource_name"] for acl in acls}
-
-
 def test_environments_share_no_name_and_no_state() -> None:
     seen: dict[str, str] = {}
     for environment in DEPLOYMENTS:

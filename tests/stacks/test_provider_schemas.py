@@ -5,9 +5,9 @@ import copy
 import pytest
 
 from infra.confluent import resource
-from tests.infra.aws_schema import VERSION, used_resources
+from tests.infra.aws_schema import VERSION
 from tests.infra.provider_schema import misfits, schema
-from tests.stacks.synthesised import ALL, FLOWING, GOVERNED, STACKS, resources, stacks_of
+from tests.stacks.synthesised import ALL, GOVERNED, STACKS, resources, stacks_of
 
 
 @pytest.mark.parametrize(("environment", "what"), [*ALL, *((GOVERNED, what) for what in STACKS)])
@@ -46,9 +46,3 @@ def test_the_kept_schemas_are_of_the_versions_that_stacks_ask_for() -> None:
     assert stack["aws"] == {"source": "aws", "version": VERSION}
     assert stack["confluent"] == {"source": resource.SOURCE, "version": schema("confluent")["version"]}
     assert schema("confluent")["version"] == resource.VERSION
-
-
-def test_the_kept_schema_has_just_the_resources_that_stacks_use() -> None:
-    assert set(schema("aws")["resource_schemas"]) == used_resources()
-    used = {kind for what in stacks_of(FLOWING).values() for kind in what["resource"] if kind.startswith("confluent_")}
-    assert used <= set(schema("confluent")["resource_schemas"])

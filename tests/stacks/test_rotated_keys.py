@@ -38,13 +38,6 @@ def at(rotating: ComposedCloud, step: int) -> tuple[set[str], set[str]]:
     return {each["display_name"] for each in exist.values()}, {exist[key]["display_name"] for key in used}
 
 
-def test_a_rotation_goes_to_the_other_slot_and_back_without_a_moment_without_key(rotating: ComposedCloud) -> None:
-    a = {f"{LOCAL.names.prefix}-reader-{what}" for what in ("kafka", "registry")}
-    b = {f"{each}-b" for each in a}
-    expected = {0: (a, a), 1: (a | b, b), 2: (b, b), 4: (a | b, a), 5: (a, a)}
-    assert {step: at(rotating, step) for step in expected} == expected
-
-
 def test_a_step_that_was_interrupted_is_finished_by_the_next_apply(rotating: ComposedCloud) -> None:
     at(rotating, 0)
     rotating.declare(Confluent(**IDS), PIPELINES, (), key_step=1)

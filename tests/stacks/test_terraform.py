@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import subprocess
@@ -16,7 +15,7 @@ from stacks.spec.deployments import AlarmsOf, Monitoring
 from tests.infra.aws_schema import VERSION, trimmed, used_resources, without_prose
 from tests.infra.provider_schema import schema
 from tests.stacks.spec.test_groups import PAYMENTS, WIDE
-from tests.stacks.synthesised import ALL, EXAMPLE, named, resources, stacks_of, synthesised
+from tests.stacks.synthesised import ALL, EXAMPLE, named, stacks_of, synthesised
 from tests.standin.terraform import BUILD_FLAGS
 from tests.support.standin import STAND_IN, Terraform
 
@@ -46,16 +45,6 @@ def test_terraform_finds_the_stack_of_a_group_valid(alarms: AlarmsOf, terraform:
     for what in ("ingestion", "ingestion-payments", "ingestion-gone"):
         said = judged(terraform, tmp_path, stacks[what])
         assert said["valid"], (what, said["diagnostics"])
-
-
-def test_terraform_would_tell_what_is_wrong(terraform: Terraform, tmp_path: Path) -> None:
-    stack = copy.deepcopy(stacks_of("dev")["confluent"])
-    topic = next(iter(resources(stack, "confluent_kafka_topic").values()))
-    topic["partition_count"] = topic.pop("partitions_count")
-    said = judged(terraform, tmp_path, stack)
-    assert not said["valid"]
-    [told] = said["diagnostics"]
-    assert told["detail"].endswith('is named "partition_count". Did you mean "partitions_count"?')
 
 
 def test_the_sdk_takes_the_stand_ins_schemas(terraform: Terraform) -> None:

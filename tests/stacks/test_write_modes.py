@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Changelog, Pipeline, Table, Topic, Upsert, parse
+from frazil.declaration import Changelog, Pipeline, Table, Topic, Upsert
 from infra.confluent.managed_topic import Cleanup, ManagedTopic
 from policies.resource_values import Facts
 from policies.resources import read, together
 from policies.rules import findings
 from policies.table_resources import Scope
 from stacks.spec.deployments import Access, dev
-from tests.stacks.synthesised import TODAY, named, resources, synthesised
-from tests.stacks.terraform_text import worked_out
+from tests.stacks.synthesised import TODAY, named, synthesised
 
 DEPLOYMENT = named(dev, access=Access(scope=Scope.TABLE, readers=(f"arn:aws:iam::{dev.account}:role/analysts",)))
 """Its roles name each table."""
@@ -41,12 +40,6 @@ def stacks() -> dict[str, dict[str, Any]]:
     return synthesised(DEPLOYMENT, PIPELINES, TOPICS)
 
 
-def test_the_jobs_document_has_each_mode_as_it_is_declared(stacks: dict[str, dict[str, Any]]) -> None:
-    found = resources(stacks["ingestion"], "aws_s3_object")
-    [content] = [each["content"] for name, each in found.items() if name.startswith("pipelines")]
-    assert parse(worked_out(content, stacks["ingestion"], {}).encode()) == PIPELINES
-
-
 def test_no_rule_has_anything_against_them(stacks: dict[str, dict[str, Any]]) -> None:
     reviewed = together([read(stack) for stack in stacks.values()])
     facts = Facts(reviewed, TODAY)
@@ -54,17 +47,3 @@ def test_no_rule_has_anything_against_them(stacks: dict[str, dict[str, Any]]) ->
     assert {topic for topic in facts.topics if facts.needs_last_records_only(topic)} == {"fleet"}
     assert {topic for topic in facts.topics if facts.needs_deletes(topic)} == {"fleet", "fares", "moves"}
     assert findings(reviewed, facts) == []
-
-
-def test_a_state_that_frazil_lands_needs_no_compacted_topic_and_nothing_of_tableflow(
-    stacks: dict[str, dict[str, Any]],
-) -> None:
-    topics = {
-        each["topic_name"]: each["config"] for each in resources(stacks["confluent"], "confluent_kafka_topic").values()
-    }
-    assert {name: config["cleanup.policy"] for name, config in topics.items()} == {
-        "fleet": "compact",
-        "fares": "delete",
-        "moves": "delete",
-    }
-    assert not resources(stacks["confluent"], "confluent_tableflow_topic")

@@ -21,7 +21,6 @@ from tests.infra.provider_schema import misfits
 from tests.stacks.existing_lake import (
     ACCESS,
     BUCKETS,
-    EXISTING,
     GIVEN,
     KEY,
     NETWORK,
@@ -31,7 +30,7 @@ from tests.stacks.existing_lake import (
 from tests.stacks.stacks.test_compose import refused as refused_together
 from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, TODAY, every_stack, named, resources, synthesised
 from tests.stacks.terraform_text import policies_of
-from tests.stacks.workflow.test_deployed_guard import guarded, refused
+from tests.stacks.workflow.test_deployed_guard import guarded
 from tests.support.iam_evaluation import Request, evaluate
 
 KNOWN = {
@@ -326,15 +325,6 @@ def test_an_existing_database_is_the_namespace_of_a_pipeline() -> None:
 @pytest.fixture(scope="module")
 def before() -> Deployed:
     return guarded()[0]
-
-
-def test_what_was_made_and_is_given_now_is_refused_as_vanished(before: Deployed) -> None:
-    [key] = [each.address for each in before.objects if each.type == "aws_kms_key"]
-    assert refused(before, deployment=named(dev, existing=EXISTING)) == {
-        f"aws_kms_key {key}",
-        "aws_glue_catalog_database nyc",
-        *(f"aws_s3_bucket {dev.names.bucket(what)}" for what in BUCKETS.given),
-    }
 
 
 def test_a_bucket_that_is_retired_and_given_is_forgotten_with_its_settings(before: Deployed, tmp_path: Path) -> None:

@@ -84,12 +84,6 @@ def test_the_deployer_changes_neither_its_rights_nor_the_boundary(stack: dict[st
     assert may(stack, action, f"arn:aws:iam::{dev.account}:policy/{NAMES.role('ingest')}-1")
 
 
-def test_the_deployer_writes_the_states_of_its_stacks_and_not_this_ones(stack: dict[str, Any]) -> None:
-    key = stack["terraform"]["backend"]["s3"]["key"]
-    assert may(stack, "s3:PutObject", f"{STATE}/dev/foundation.tfstate")
-    assert not may(stack, "s3:PutObject", f"{STATE}/{key}")
-
-
 @pytest.mark.parametrize(
     ("action", "resource"),
     [
@@ -119,11 +113,6 @@ def test_the_deployer_cannot_open_or_lose_the_states_whatever_else_it_is_given(
     tables = f"arn:aws:s3:::{NAMES.bucket('tables')}"
     if resource == STATE and action in {"s3:PutBucketPolicy", "s3:DeleteBucket", "s3:PutBucketVersioning"}:
         assert may(stack, action, tables), "and of the other buckets it can"
-
-
-def test_the_deployer_deletes_locks_and_no_state(stack: dict[str, Any]) -> None:
-    state = f"{STATE}/dev/foundation.tfstate"
-    assert [may(stack, "s3:DeleteObject", key) for key in (state, f"{state}.tflock")] == [False, True]
 
 
 def test_the_deployer_empties_disposable_buckets_only() -> None:

@@ -113,7 +113,3 @@ def test_rows_cannot_be_fresher_than_drains_are_frequent() -> None:
 
 def test_a_cluster_that_exists_has_an_environment_that_exists() -> None:
     assert list(problems_of(lambda: Confluent(cluster_id="lkc-1"))) == ["confluent.environment_id"]
-
-
-def test_a_terraform_token_is_no_part_of_a_deployment() -> None:
-    assert "deployment.account" in problems_of(lambda: replace(dev, account="${aws_account.id}"))

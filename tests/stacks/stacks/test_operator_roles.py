@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.rollout.state import kept_key, state_key
 from policies.resource_changes import Change, Verb
 from policies.resource_values import Facts
@@ -80,28 +80,6 @@ def test_a_reader_of_another_company_may_be_the_only_one() -> None:
     made = roles(synthesised(named(dev, access=Access(readers=(snow,), external_ids={snow: "SNOW=1"})))["ingestion"])
     assert assumed(made["frazil-dev-reader"], snow, ExternalId="SNOW=1") is Verdict.ALLOWED
     assert assumed(made["frazil-dev-reader"], snow) is Verdict.IMPLICITLY_DENIED
-
-
-def test_the_reader_runs_queries_of_athena_only_in_the_declared_workgroup() -> None:
-    with pytest.raises(InvalidDeclaration):
-        Access(athena_workgroup="analysts")
-    stack = synthesised(named(dev, access=Access(readers=(READER,), athena_workgroup="analysts")))["ingestion"]
-    documents = policies_of(stack, "frazil-dev-reader", KNOWN)
-    asked = {
-        (name, action): evaluate(Request(action=action, resource=resource), documents).is_allowed
-        for action in ("athena:StartQueryExecution", "s3:PutObject", "s3:GetObject")
-        for name, resource in {
-            "analysts": f"arn:aws:athena:{dev.region}:{dev.account}:workgroup/analysts",
-            "primary": f"arn:aws:athena:{dev.region}:{dev.account}:workgroup/primary",
-            "results": f"arn:aws:s3:::{dev.names.bucket('logs')}/athena/1.csv",
-            "logs": f"arn:aws:s3:::{dev.names.bucket('logs')}/ingest/1.gz",
-            "tables": f"arn:aws:s3:::{dev.names.bucket('tables')}/lake/nyc.db/flights/data/1.parquet",
-        }.items()
-    }
-    assert {each for each, is_allowed in asked.items() if is_allowed} == {
-        ("analysts", "athena:StartQueryExecution"), ("results", "s3:PutObject"), ("results", "s3:GetObject"), ("tables", "s3:GetObject"),
-    }  # fmt: skip
-    assert not may("reader", "athena:StartQueryExecution", f"arn:aws:athena:{dev.region}:1:workgroup/primary")
 
 
 @pytest.mark.parametrize("key", ["documents/1.json", kept_key("documents/1.json"), state_key("ingest")])

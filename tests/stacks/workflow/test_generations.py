@@ -62,12 +62,6 @@ def test_a_number_is_raised_by_a_change(
     assert numbers(folder) == {"desired": number, "other": 1}, "only desired states have generations"
 
 
-def test_a_number_that_a_person_declared_higher_counts(tmp_path: Path) -> None:
-    folder = stack(tmp_path, desired=content(20))
-    assert not raise_generations(folder, plan(content(7), content(20)))
-    assert numbers(folder)["desired"] == 20
-
-
 COMPUTED = '{"application":"${aws_emrserverless_application.main.id}","generation":1,"job":"ingest","release":"a"}'
 QUOTED = COMPUTED.replace("main.id", 'main["a"].id')
 DEPLOYED = json.dumps({"application": "app1", "generation": 7, "job": "ingest", "release": "a"}, separators=(",", ":"))
