@@ -14,6 +14,7 @@ EXTERNAL_ID = str(VALUES["external_id"])
 KNOWN = {"sts:ExternalId": EXTERNAL_ID}
 OTHER = "arn:aws:iam::999999999999"
 APPLICATIONS = f"arn:aws:emr-serverless:{REGION}:{ACCOUNT}:/applications"
+NETWORK = f"arn:aws:ec2:{REGION}:{ACCOUNT}"
 SCHEDULES = f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule-group"
 
 
@@ -61,18 +62,26 @@ def test_a_session_may_be_tagged_where_no_external_id_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trust", "service", "source"),
+    ("trust", "service", "source", "other"),
     [
-        ("job_trust", "emr-serverless.amazonaws.com", f"{APPLICATIONS}/{APPLICATION}"),
-        ("scheduler_trust", "scheduler.amazonaws.com", f"{SCHEDULES}/frazil-dev"),
+        (
+            "job_trust",
+            "emr-serverless.amazonaws.com",
+            f"{APPLICATIONS}/{APPLICATION}",
+            f"{APPLICATIONS}/{APPLICATION}x",
+        ),
+        ("scheduler_trust", "scheduler.amazonaws.com", f"{SCHEDULES}/frazil-dev", f"{SCHEDULES}/frazil-devx"),
+        ("flow_logs_trust", "vpc-flow-logs.amazonaws.com", f"{NETWORK}:vpc-flow-log/fl-1", f"{NETWORK}:vpc/vpc-1"),
     ],
 )
-def test_a_service_is_let_in_for_our_account_and_our_things_only(trust: str, service: str, source: str) -> None:
+def test_a_service_is_let_in_for_our_account_and_our_things_only(
+    trust: str, service: str, source: str, other: str
+) -> None:
     ours = {"aws:SourceAccount": ACCOUNT, "aws:SourceArn": source}
     assert assumed(trust, service, ours) is Verdict.ALLOWED
     for context in (
         {**ours, "aws:SourceAccount": "999999999999"},
-        {**ours, "aws:SourceArn": f"{source}x"},
+        {**ours, "aws:SourceArn": other},
         {"aws:SourceAccount": ACCOUNT},
         {"aws:SourceArn": source},
         {},
@@ -113,15 +122,3 @@ def test_a_token_for_another_service_or_of_another_issuer_is_refused() -> None:
     assert by_token(GITHUB, {AUD: CLAIMS[AUD]}) is Verdict.IMPLICITLY_DENIED
     assert by_token(GITHUB.replace("token.actions", "other"), CLAIMS) is Verdict.IMPLICITLY_DENIED
     assert assumed("github_trust", ROLE, CLAIMS) is Verdict.IMPLICITLY_DENIED
-
-
-def test_only_flow_logs_of_the_account_write_their_log() -> None:
-    ours = {"aws:SourceAccount": ACCOUNT, "aws:SourceArn": f"arn:aws:ec2:{REGION}:{ACCOUNT}:vpc-flow-log/fl-1"}
-    assert assumed("flow_logs_trust", "vpc-flow-logs.amazonaws.com", ours) is Verdict.ALLOWED
-    for context in (
-        {**ours, "aws:SourceAccount": "999999999999"},
-        {**ours, "aws:SourceArn": f"arn:aws:ec2:{REGION}:{ACCOUNT}:vpc/vpc-1"},
-        {},
-    ):
-        assert assumed("flow_logs_trust", "vpc-flow-logs.amazonaws.com", context) is Verdict.IMPLICITLY_DENIED
-    assert assumed("flow_logs_trust", "ec2.amazonaws.com", ours) is Verdict.IMPLICITLY_DENIED

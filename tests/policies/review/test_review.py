@@ -8,12 +8,9 @@ from typing import Any
 import pytest
 
 from policies.review.markdown.page import markdown
-from policies.review.plan.plan_gaps import StackPlan
-from policies.review.prices import price_table
-from policies.review.review import Verdict, in_comments, on_command_line, review
+from policies.review.review import Verdict, in_comments
 from tests.policies.review.cases import APPLICATION, DESIRED, TOPIC, topic
 from tests.policies.review.planning import FLIGHTS, change, declared, plan, reviewed
-from tests.policies.reviewing import TODAY
 
 LOST = change(TOPIC, "delete", topic())
 
@@ -21,17 +18,6 @@ LOST = change(TOPIC, "delete", topic())
 def test_outputs_alone_are_a_change() -> None:
     assert reviewed(plan(outputs={"a": "update"})).verdict is Verdict.CHANGES
     assert reviewed(plan(outputs={"a": "no-op"})).verdict is Verdict.NOTHING
-
-
-@pytest.mark.parametrize(("reason", "verdict"), [("", Verdict.REFUSED), ("it is empty", Verdict.CHANGES)])
-def test_a_danger_is_accepted_by_a_reason_only(reason: str, verdict: Verdict) -> None:
-    assert reviewed(plan(LOST), accepted=lambda digest: on_command_line(reason)).verdict is verdict
-
-
-def test_a_stack_without_a_plan_is_refused() -> None:
-    made = review("dev", [StackPlan(name="dev-confluent", why_not="no")], prices=price_table(), today=TODAY)
-    assert made.verdict is Verdict.REFUSED
-    assert made.dangers[0].rule == "not_reviewed"
 
 
 @pytest.mark.parametrize("more", [{"errored": True}, {"complete": False}])
@@ -98,11 +84,6 @@ def test_an_acceptance_is_of_one_plan_and_of_the_named_codes() -> None:
     assert reviewed(gone, accepted=accepting("data_lost", "application_change")).verdict is Verdict.CHANGES
     assert reviewed(gone, accepted=accepting("all")).verdict is Verdict.CHANGES
     assert reviewed(gone, accepted=accepting("all", digest="0" * 64)).verdict is Verdict.REFUSED
-
-
-def test_acceptances_of_another_environment_do_not_count() -> None:
-    with pytest.raises(ValueError, match="not those of prod"):
-        list(in_comments(acceptances("ab" * 32), "prod", "ab" * 32))
 
 
 @pytest.mark.parametrize("digits", [0, 2, 16, 63])

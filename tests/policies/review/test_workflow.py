@@ -159,13 +159,6 @@ def test_each_rule_can_be_broken(name: str, old: str, new: str, problem: str, te
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_pinned_action_says_its_version(name: str, texts: dict[str, str]) -> None:
-    for line in texts[name].splitlines():
-        if re.search(r"\buses:", line) and CALLED not in line:
-            assert re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_nothing_of_the_checkout_can_push_and_terraform_prints_nothing(name: str, texts: dict[str, str]) -> None:
     [job] = [job for job in yaml.safe_load(texts[name])["jobs"].values() if "steps" in job]
     by_name = {step.get("uses", "").partition("@")[0]: step.get("with", {}) for step in job["steps"]}

@@ -97,11 +97,6 @@ def test_a_trust_that_lets_more_in_is_told(more: dict[str, Any]) -> None:
     assert "now allows" in findings[0][1]
 
 
-def test_a_trust_that_is_known_after_apply_only_is_told() -> None:
-    [(_, what)] = widened(TRUST, None, unknown={"assume_role_policy": True})
-    assert what == "assume_role_policy is known only after it is applied, so its permissions cannot be reviewed"
-
-
 def test_a_new_roles_trust_widens_nothing() -> None:
     assert widened(None, TRUST, verb="create") == []
     assert widened(None, None, verb="create", unknown={"assume_role_policy": True}) == []

@@ -260,13 +260,6 @@ def test_declared_columns_are_predicted_as_a_schema_file_is() -> None:
     assert "a: int cannot become date" in stops.what
 
 
-def test_other_declared_columns_of_a_states_key_stop_the_pipeline() -> None:
-    one, two = (of_columns(("a int",), keys, write=Upsert()) for keys in (("id long",), ("id long", "line int")))
-    (stops,) = told(one, two)
-    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key.columns")
-    assert "the key is id, line instead of id" in stops.what
-
-
 def test_a_key_of_which_a_field_only_changes_its_case_stays_the_key() -> None:
     effects_of_it = told(keyed_by({"orderId": TEXT}, write=Upsert()), keyed_by({"OrderID": TEXT}, write=Upsert()))
     assert not [effect for effect in effects_of_it if effect.outcome is Outcome.STOPS]

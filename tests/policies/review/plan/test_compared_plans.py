@@ -93,15 +93,6 @@ def test_no_secret_is_in_the_form_nor_a_hash_of_it() -> None:
     assert digest(changed(4, "change", "after", "secret", to=SECRET)) != form.digest
 
 
-def test_an_unmarked_copy_of_a_secret_is_masked_too() -> None:
-    long = "a-long-secret-value"
-    made = plan(
-        change("confluent_api_key.e", "create", None, {"secret": long}, secret={"secret": True}),
-        change("aws_sns_topic.b", "create", None, {"name": f"x{long}"}),
-    )
-    assert long not in normal_form("dev", {"dev-foundation": made}).text
-
-
 def test_a_form_is_read_back_and_anything_else_is_refused() -> None:
     form = normal_form("dev", {"dev-foundation": example()})
     assert read_form(form.text).digest == form.digest
