@@ -7,25 +7,6 @@ HERE = Secret(env="KEY")
 
 
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda: LocalCatalog(path="/data/lake.db", warehouse="s3://lake/tables", name="other"),
-        lambda: RestCatalog(uri="http://127.0.0.1:8181", warehouse="s3://iceberg-tables"),
-        lambda: RestCatalog(uri="http://h", warehouse="w", auth=RestAuth.OAUTH2, credential=HERE, scope="catalog"),
-        lambda: RestCatalog(uri="http://h", warehouse="w", auth=RestAuth.TOKEN, token=HERE),
-        lambda: GlueCatalog(warehouse="s3://lake/w", region="us-gov-west-1", account_id="012345678901"),
-        lambda: ObjectStore(
-            endpoint="http://127.0.0.1:8333", path_style=True, access_key_id=HERE, secret_access_key=HERE
-        ),
-        lambda: ObjectStore(),
-    ],
-)
-def test_what_a_lake_needs_can_be_said(make):
-    assert make() == make()
-    assert hash(make()) == hash(make())
-
-
-@pytest.mark.parametrize(
     ("make", "paths"),
     [
         (lambda: LocalCatalog(path="lake.db", warehouse="lake"), ["local_catalog.path", "local_catalog.warehouse"]),

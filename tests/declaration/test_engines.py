@@ -12,7 +12,6 @@ from frazil.declaration import (
     Limits,
     Pipeline,
     Reading,
-    Spark,
     Table,
     Tableflow,
     Tombstones,
@@ -105,11 +104,6 @@ def test_a_topic_whose_table_glue_would_name_otherwise_is_refused_with_reason_an
     assert f"Confluent documents no name of a Glue table for {name}" in problem
     assert "Use a topic with a-z, 0-9 and _ only in its name, or choose engine spark" in problem
     assert Pipeline(topic=topic, table=Table("flow.pay_orders"), name="orders").topic.name == name
-
-
-@pytest.mark.parametrize(("text", "engine"), [("spark", Spark()), ("tableflow", Tableflow())])
-def test_an_engine_is_named_by_its_type(text, engine):
-    assert Pipeline(topic=CLICKS, table=Table("flow.clicks"), engine=text).engine == engine
 
 
 def test_tableflow_publishes_in_one_namespace():

@@ -162,11 +162,6 @@ def test_every_problem_of_a_document_is_told_and_no_password_repeated():
     }
 
 
-def test_a_document_that_terraform_has_not_finished_is_refused():
-    document = environment_document(ENVIRONMENTS[-1]) | {"artifact_bucket": "${aws_s3_bucket.artifacts.id}"}
-    assert "Terraform token" in problems_of(lambda: parse_environment(document))["artifact_bucket"]
-
-
 def test_metrics_do_not_pretend_to_be_amazons():
     with_namespace = environment_document(ENVIRONMENTS[0]) | {"metrics_namespace": "AWS/EMR"}
     assert list(problems_of(lambda: parse_environment(with_namespace))) == ["metrics_namespace"]

@@ -14,27 +14,7 @@ from frazil.local.ports import HOST, free_ports
 from frazil.local.process import noted
 from frazil.local.services import down
 from tests.standin.__main__ import up as started
-from tests.standin.aws.endpoint import edge_port
 from tests.standin.aws.launch import PART
-
-
-@pytest.mark.parametrize(
-    ("variables", "port"),
-    [
-        ({}, 4566),
-        ({"LOCALSTACK_HOST": "localhost:14566"}, 14566),
-        ({"AWS_ENDPOINT_URL": f"http://{HOST}:14567"}, 14567),
-        ({"LOCALSTACK_HOST": "elsewhere.example:14566"}, 4566),
-    ],
-)
-def test_the_edge_is_where_localstacks_client_looks(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], port: int
-) -> None:
-    for name in ("LOCALSTACK_HOST", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert edge_port() == port
 
 
 @pytest.mark.long

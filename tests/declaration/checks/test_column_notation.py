@@ -2,10 +2,9 @@
 
 import pytest
 
-from frazil.declaration import Json, Pipeline, Table, Topic, Upsert, canonical, parse
+from frazil.declaration import Json, Pipeline, Table, Topic, Upsert
 from frazil.declaration.checks.column_notation import NAMED, PLAIN, Column, ColumnType, column
 from frazil.declaration.checks.problems import InvalidDeclaration
-from frazil.declaration.documents.document import document
 from frazil.schemas.connect import connect_types
 from frazil.schemas.declared_columns import declared_type
 from tests.declaration.problems_of import problems_of
@@ -89,12 +88,6 @@ def pipeline(**declared):
     return Pipeline(
         topic=topic_of("orders", **topic), table=Table("shop.orders", **declared.pop("table", {})), **declared
     )
-
-
-def test_a_document_keeps_the_columns_in_their_order():
-    made = pipeline(topic={"columns": ("z long", "a string"), "key_format": "json", "key_columns": ("k string",)})
-    assert parse(canonical(document([made]))) == (made,)
-    assert parse(canonical(document([made])))[0].topic.value.columns == ("z long", "a string")
 
 
 def test_columns_are_those_of_json():

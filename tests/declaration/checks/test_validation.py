@@ -87,21 +87,6 @@ def test_a_value_of_the_wrong_type_is_told_with_what_belongs_there(values, path,
     assert problems_of(lambda: SmallThing(**values)) == {f"small_thing.{path}": told}
 
 
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [
-        (
-            "Avro",
-            "'Avro' is not one of its values. Write Avro(…) or JsonSchema(…) or Protobuf(…) or Json(…) or ConnectJson(…) or Text() or Bytes()",
-        ),
-        (1, "1 is of type int. Write Avro(…)"),
-        (None, "this is nothing (None). Write Avro(…)"),
-    ],
-)
-def test_what_names_no_member_is_refused_with_all_that_can_be_named(value, told):
-    assert problems_of(lambda: Topic("orders", value=value))["topic.value"].startswith(told)
-
-
 @pytest.mark.parametrize("value", ["first", "timestamp", "offsets", ""])
 def test_a_text_that_names_no_choice_or_one_with_parameters_is_refused(value):
     [told] = problems_of(lambda: replace(ORDERS, start=value)).values()
