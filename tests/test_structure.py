@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -115,3 +116,14 @@ def test_no_file_has_a_conflict_marker(root: Path) -> None:
         ["git", "grep", "-nIE", "^(<{7}|>{7}) "], cwd=root, capture_output=True, text=True, check=False
     )
     assert found.stdout == ""
+
+
+def test_nothing_goes_through_a_closed_door(root: Path) -> None:
+    ended = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout
