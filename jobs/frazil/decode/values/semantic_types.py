@@ -36,6 +36,8 @@ def meant(value: Column, held: Type, of: Type) -> Column | None:
             return _instant(value)
         case Primitive(Kind.LONG), Primitive(Kind.TIMESTAMP):
             return _of_nanoseconds(value)
+        case Primitive(Kind.LONG), Primitive(Kind.INT):
+            return value.try_cast(spark_type(of))
         case Struct(), Primitive(Kind.STRING):
             return _number(value["value"], value["scale"])
     return None

@@ -99,6 +99,7 @@ class _Rendering:
         self._numbers = count()
         self._absent = Absent(self._numbers)
         self._texts = Texts(schema, self._numbers, texts)
+        self._is_exact = False
 
     def record(self, record: Record, target: Struct, path: tuple[str, ...], full: str) -> tuple[Sides, Struct]:
         names = legal_names(target)
@@ -129,7 +130,11 @@ class _Rendering:
     def _column(self, node: Node, column: Field, path: tuple[str, ...], full: str = "") -> Sides:
         if column.as_json and self._is_structure(node):
             return self._texts.structure(node, full)
-        return self._type(node, column.type, path, full)
+        before, self._is_exact = self._is_exact, self._is_exact or column.is_exact
+        try:
+            return self._type(node, column.type, path, full)
+        finally:
+            self._is_exact = before
 
     def _type(self, node: Node, column: Type, path: tuple[str, ...], full: str = "") -> Sides:
         if is_union(column) and isinstance(column, Struct):
@@ -153,7 +158,7 @@ class _Rendering:
                 elif isinstance(column, Primitive | Decimal) and holds(column, leaf_type(kind_of)):
                     return leaf(kind_of, column, full)
             case Simple(base), Primitive() | Decimal() if base != "null" and holds(column, leaf_type(node)):
-                return leaf(node, column, "")
+                return leaf(node, column, "", is_exact=self._is_exact)
         raise incompatible(path, f"this does not land in a column of {brief(column)}")
 
     def _union(self, union: Union, column: Type, path: tuple[str, ...]) -> Sides:

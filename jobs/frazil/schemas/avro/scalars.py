@@ -103,8 +103,11 @@ def leaf_type(of: Simple | Fixed | Enum) -> Primitive | Decimal:
     return Primitive(Kind.STRING) if isinstance(of, Enum) else scalar(of)
 
 
-def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str) -> Sides:
-    """Return a scalar for a column that holds it; `name` is the full name of an enum or a fixed here."""
+def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str, *, is_exact: bool = False) -> Sides:
+    """Return a scalar for a column that holds it; `name` is the full name of an enum or a fixed here.
+
+    Some writers do not check the range of an int. What `is_exact` has the number that they meant, or none.
+    """
     match of:
         case Enum(_, symbols):
             enum = {"type": "enum", "name": name, "symbols": list(symbols)}
@@ -130,6 +133,10 @@ def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str) -> S
                 return Sides(base, base, Primitive(Kind.LONG if base == "long" else Kind.STRING))
             if column.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
                 return Sides(base, {"type": "long", "logicalType": logical}, column)
+            if (base, logical) == ("int", "") and (column.kind is Kind.LONG or (is_exact and column.kind is Kind.INT)):
+                return Sides(
+                    "long", "long", Primitive(Kind.LONG)
+                )  # written alike; Java's reader of ints drops high bits
             return Sides(base, LEGAL_KINDS[column.kind], column)
 
 
