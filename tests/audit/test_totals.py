@@ -56,6 +56,12 @@ def test_an_empty_commit_carries_the_totals_on_as_they_are() -> None:
     assert before.after(offsets({0: 10}), offsets({0: 10}), Counts()) == before
 
 
+def test_what_is_missing_of_a_partition_that_a_new_topic_lacks_is_in_its_closed_account() -> None:
+    before = Totals({0: Total(0)}, (Closed("orders", 1, 0, 5), Closed("orders", 1, 0, 9, gaps=1)))
+    after = before.after(offsets({0: 3}), offsets({0: 3}), Counts(gaps={1: 2}, deleted_at={1: 4}))
+    assert after.closed == (Closed("orders", 1, 0, 5), Closed("orders", 1, 0, 9, gaps=3, deleted=4))
+
+
 def test_a_topic_created_again_closes_all_partitions() -> None:
     before = Totals({0: Total(0, 1, 0), 1: Total(0)})
     after = before.after(offsets({0: 10, 1: 5}), offsets({0: 2}, "T2"), Counts())

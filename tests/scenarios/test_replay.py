@@ -206,6 +206,9 @@ def test_a_topic_that_is_not_all_of_the_table_is_not_compared(shop_of: ShopOf, r
     shop.delete()
     shop.create(2)
     assert "created again" in why()
+    shop.accept(Accepted.TOPIC_RECREATED)
+    shop.drain()
+    assert "keep the rows of before" in why()
 
 
 @pytest.mark.long

@@ -66,6 +66,11 @@ def replay(
     last = entry_of_head(job.iceberg, table, pipeline.name)
     if last is None or last.end is None:
         return _not_replayed(pipeline, "no snapshot says which offsets the table holds")
+    if last.totals is not None and last.totals.closed:
+        problem = (
+            "the topic was created again, or its log was truncated, and an operator decided to keep the rows of before"
+        )
+        return _not_replayed(pipeline, problem)
     if problem := _lacks(pipeline, job, last.end):
         return _not_replayed(pipeline, problem)
     name, head = f"{job.iceberg.name}.{pipeline.table.identifier}", int(table.currentSnapshot().snapshotId())

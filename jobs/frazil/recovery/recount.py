@@ -93,6 +93,11 @@ class _Recount:
         table = self.lake.table(self.pipeline.table.identifier)
         if last is None or last.end is None or head is None or table is None:
             raise self._refused("the table has no ledger", "Run the pipeline first")
+        if before := {one.topic for one in (last.totals.closed if last.totals else ())} - {last.end.topic}:
+            raise self._refused(
+                f"the table has rows of topic {', '.join(sorted(before))}, too: {ledger.ROWS_DELETED} counts rows of one topic",
+                "Land the topic into a new table",
+            )
         deleted, keys = self._missing(found, last.keys)
         rows = sum(deleted.values()) if last.keys is None else last.keys.rows - (keys or last.keys).rows
         self._check_evidence(table, last, keys, rows)

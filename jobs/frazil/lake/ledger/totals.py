@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from frazil.lake.ledger.next_offsets import Offsets, canonical
@@ -134,7 +134,8 @@ class Totals:
         """Return the totals after one more commit.
 
         A new partition begins at `start`. One that goes back, or whose topic has another id, is closed at `start` and
-        begins again at `end`: only an operator's decision commits that.
+        begins again at `end`: only an operator's decision commits that. What is counted of a partition that the topic has no
+        more is added to its last closed account.
         """
         at, closed = dict(self.at), list(self.closed)
         for p, here in start.at.items():
@@ -150,6 +151,12 @@ class Totals:
             else:
                 closed.append(Closed(start.topic, p, now.start, here, now.skipped, now.gaps, now.deleted))
                 at.pop(p, None)
+        for p in sorted((counts.gaps.keys() | counts.deleted_at.keys()) - start.at.keys()):
+            number = max((n for n, account in enumerate(closed) if account.partition == p), default=None)
+            if number is not None:
+                one = closed[number]
+                gaps, deleted = one.gaps + counts.gaps.get(p, 0), one.deleted + counts.deleted_at.get(p, 0)
+                closed[number] = replace(one, gaps=gaps, deleted=deleted)
         for p, there in end.at.items():
             at.setdefault(p, Total(there))
         return Totals(dict(sorted(at.items())), tuple(closed))
