@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import Changelog, ErrorMode, Upsert
+from frazil.declaration import Changelog, ErrorMode, Order, Upsert
 from frazil.ingest.proof_landing import replay
 from frazil.lake.commit.fence import StageAgain
 from tests.scenarios.test_preview import previewed
@@ -67,6 +67,19 @@ def test_a_key_that_no_partition_holds_has_no_row_and_its_delete_is_a_delete(sho
     shop.drain()
     assert [row["id"] for row in shop.landed()] == [3]
     shop.assert_proven(deep=True)
+
+
+def test_an_order_that_no_partition_holds_is_a_dead_letter(shop_of: ShopOf) -> None:
+    shop = shop_of(
+        value_format="json",
+        columns=("id long", "at decimal(14, 4)"),
+        write=Upsert(key=("id",), order_by=Order("at")),
+        table={"partition_by": ("truncate(10, _order)",)},
+        on_error=ErrorMode.DEAD_LETTER,
+    )
+    shop.produce(bodies({"id": 1, "at": 1}, {"id": 2, "at": -9999999999.9999}))
+    assert shop.drain().rejected == {"partition_value": 1}
+    assert [row["id"] for row in shop.landed()] == [1]
 
 
 @pytest.mark.long

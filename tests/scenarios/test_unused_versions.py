@@ -264,3 +264,51 @@ def test_an_unused_oldest_key_that_is_none_holds_up_no_new_table(shop_of: ShopOf
     shop.produce([frame(value, avro(VALUE, {"order_id": 1, "at": 1, "user": "u"}))], key=name)
     assert shop.drain().rejected == {}
     assert [row["order_id"] for row in shop.landed()] == [1]
+
+
+@pytest.mark.parametrize("names", [None, ("order_id",)])
+def test_a_wider_key_version_stops_no_table_that_does_not_widen(shop_of: ShopOf, names: Any) -> None:
+    table = {"schema_evolution": "add_columns"}
+    write = Upsert() if names is None else Upsert(key=names)
+    shop = shop_of(
+        partitions=1,
+        write=write,
+        key_format="avro",
+        table=table,
+        on_error=ErrorMode.DEAD_LETTER,
+        max_rejected_percent=100,
+    )
+    value = record("Order", order_id="int", user="string")
+
+    def put(number: int, of: str) -> None:
+        schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(value))
+        key = record("Key", order_id=of)
+        key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
+        body = frame(schema_id, avro(value, {"order_id": number, "user": "u"}))
+        shop.produce([body], key=frame(key_id, avro(key, {"order_id": number})))
+
+    put(1, "int")
+    shop.drain()
+    shop.registry_admin.register(f"{shop.topic}-key", json.dumps(record("Key", order_id="long")))
+    put(2, "int")
+    assert shop.drain().rejected == {}
+    put(3, "long")
+    assert shop.drain().rejected == {"key_schema": 1}
+    assert sorted(row["order_id"] for row in shop.landed()) == [1, 2]
+
+
+def test_ints_that_are_longer_are_no_keys_of_others(shop_of: ShopOf) -> None:
+    """Writers in Python do not check the range of an int, and readers in Java drop what is beyond it."""
+    shop = shop_of(
+        partitions=1, write=Upsert(), key_format="avro", on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100
+    )
+    key, value = record("Key", order_id="int"), record("Order", order_id="long", user="string")
+    ids = [
+        shop.registry_admin.register(f"{shop.topic}-{side}", json.dumps(of))
+        for side, of in (("key", key), ("value", value))
+    ]
+    for number in (0, 2**31, 7 - 2**31):
+        body = frame(ids[1], avro(value, {"order_id": number, "user": "u"}))
+        shop.produce([body], key=frame(ids[0], avro(key, {"order_id": number})))
+    assert shop.drain().rejected == {"key_undecodable": 1}
+    assert sorted(row["order_id"] for row in shop.landed()) == [7 - 2**31, 0]

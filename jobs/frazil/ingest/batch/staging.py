@@ -29,7 +29,7 @@ from frazil.job.context import JobContext
 from frazil.job.shared_reads import Stretch
 from frazil.lake.prepared_plan import Build, Observed, PreparedPlans, Run, is_small, planned_anew
 from frazil.lake.stage import Moment, PartitionLimits, Staged, TableWriter, order, stage
-from frazil.schemas.metadata import COORDINATES, INGESTED_AT
+from frazil.schemas.metadata import COORDINATES, INGESTED_AT, ORDER
 from frazil.write.mode import Batch, RowLayout, WriteMode
 
 _UNRESOLVED, _LETTER = "_frazil_unresolved", "_frazil_letter"
@@ -65,6 +65,8 @@ class Staging:
             columns["_kafka"] = F.struct(key.alias("key"))
         if self.layout.key is not None:
             columns |= self.layout.key.values()
+            if (order := self.layout.key.order) is not None:
+                columns[ORDER] = order.value(self.layout.key.values())
         problem = self.limits.problem(columns)
         return None if problem is None else self.mode.unplaced(problem, self.layout)
 

@@ -109,9 +109,6 @@ class _Unwritten(Evolution):
         self.changes: tuple[str, ...] = ()
         self._renamed: Mapping[str, str] = {}
 
-    def _named_now(self) -> Pipeline:
-        return self._pipeline  # nothing is sorted
-
     def _evolved(self) -> Struct:
         table = self._pipeline.table
         if self.exists:

@@ -28,9 +28,9 @@ from frazil.ingest.batch.staging import Staging
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.schema.first_schemas import FirstSchemas
 from frazil.ingest.schema.framed_keys import FramedKeys
-from frazil.ingest.schema.key_checks import check_key_fields, check_types
+from frazil.ingest.schema.key_checks import check_key_fields, check_types, too_wide
 from frazil.ingest.schema.schema_reports import SchemaReports
-from frazil.ingest.setup.existing_table import layout_of
+from frazil.ingest.setup.existing_table import named_now
 from frazil.ingest.setup.waiting import position, waiting
 from frazil.job.context import JobContext
 from frazil.lake import tables
@@ -204,14 +204,7 @@ class Evolution:
         if self._is_keyed:
             self.may_lack_keys = self._names is None and not self._has_records()
         layout = RowLayout(columns, there, identity)
-        return Staging(self._named_now(), self._job, self._mode, decoding, layout, keys, limits)
-
-    def _named_now(self) -> Pipeline:
-        """Return the pipeline with the present names of the columns that its table is sorted by."""
-        if not self._pipeline.table.sort_by:
-            return self._pipeline
-        actual = layout_of(self._job.iceberg, self._pipeline)
-        return replace(self._pipeline, table=actual.declared(self._pipeline.table))
+        return Staging(named_now(self._pipeline, self._job), self._job, self._mode, decoding, layout, keys, limits)
 
     def _evolved(self) -> Struct:
         """Bring the table's schema to what the known versions need; return its columns."""
@@ -330,14 +323,20 @@ class Evolution:
             return None
         if self._names is None:
             what = next(((field, what) for field in row.fields if (what := key_problem(field))), None)
-            return incompatible((what[0].source,), f"the field {what[1]}") if what is not None else None
+            return incompatible((what[0].source,), f"the field {what[1]}") if what is not None else self._too_wide(row)
         refused = self._refused
         versions = tuple((number, of) for number, of in self._writers.versions if number not in refused)
         try:
             also = key_version(self._names, self._with_columns(merge(versions).type), row)
         except InvalidInput:  # no version of the values is known, or none has the columns, which is said elsewhere
             return None
-        return merge((*versions, (KEY_VERSION, also))).incompatible.get(KEY_VERSION)
+        return merge((*versions, (KEY_VERSION, also))).incompatible.get(KEY_VERSION) or self._too_wide(also)
+
+    def _too_wide(self, key: Struct) -> IncompatibleSchema | None:
+        """Return why a version of a key that is a record needs a wider column than an existing table may get."""
+        evolution, there = self._pipeline.table.schema_evolution, self._existing
+        widens = evolution is SchemaEvolution.WIDEN or not there.fields
+        return None if widens else too_wide(self._rows_in(there), key)
 
     def _key_of(self, row: Struct, key: Type = Primitive(Kind.BINARY), keys: KeyLanding | None = None) -> RowKey:  # noqa: B008 # frozen
         """Return the key of rows of this type; `key` is the type of the record's key."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from frazil.declaration import Pipeline
 from frazil.errors import IncompatibleSchema, InvalidInput
+from frazil.schemas.evolution.field_ids import SINGLE_VALUE
 from frazil.schemas.evolution.merge import merge, same_field
+from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.key_fields import KEY_VERSION
 from frazil.schemas.types import Struct
 
@@ -42,3 +45,11 @@ def check_key_fields(
                 where=f"pipeline {pipeline}",
                 do="Land the topic with write=Append() and no envelope, or have its producer rename the key's field in a new topic",
             )
+
+
+def too_wide(rows: Struct, key: Struct) -> IncompatibleSchema | None:
+    """Return why a version of a key that is a record needs a wider column than these rows have."""
+    if SINGLE_VALUE in key.origins:
+        return None
+    known = replace(key, fields=tuple(field for field in key.fields if same_field(field, rows.fields) is not None))
+    return landing(rows, [(KEY_VERSION, known)], may_add=False, may_widen=False).incompatible.get(KEY_VERSION)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from frazil.declaration import Pipeline
@@ -47,6 +48,13 @@ def layout_of(iceberg: Iceberg, pipeline: Pipeline) -> Layout:
         raise ForeignTable.of(pipeline.name, table, is_iceberg=False) from None
     check_ours(pipeline, found)
     return found
+
+
+def named_now(pipeline: Pipeline, job: JobContext) -> Pipeline:
+    """Return the pipeline with the present names of the columns that its table, if it is there, is sorted by."""
+    if not pipeline.table.sort_by or not job.iceberg.exists(pipeline.table.identifier):
+        return pipeline
+    return replace(pipeline, table=layout_of(job.iceberg, pipeline).declared(pipeline.table))
 
 
 def check_ours(pipeline: Pipeline, actual: Layout) -> None:
