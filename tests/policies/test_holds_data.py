@@ -7,8 +7,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from policies.resources import HOLDS_DATA
 
 NOT_TYPES = {"confluent_provider", "confluent_trust", "aws_glue"}  # documents of ours, and a block
@@ -35,33 +33,3 @@ def test_every_type_that_a_rule_names_exists(root: Path) -> None:
     assert len(named) > 25
     assert set(HOLDS_DATA) <= named
     assert named - offered(root) == set()
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments"),
-    [
-        ("confluent_kafka_topic", {"topic_name", "partitions_count", "config"}),
-        ("confluent_tableflow_topic", {"byob_aws", "kafka_cluster"}),
-        ("confluent_catalog_integration", {"aws_glue"}),
-        ("confluent_role_binding", {"principal", "role_name", "crn_pattern"}),
-        (
-            "confluent_kafka_acl",
-            {
-                "principal",
-                "permission",
-                "operation",
-                "resource_type",
-                "resource_name",
-                "pattern_type",
-                "host",
-                "kafka_cluster",
-            },
-        ),
-        ("confluent_service_account", {"display_name"}),
-    ],
-)
-def test_every_argument_of_confluents_that_a_rule_reads_exists(root: Path, kind: str, arguments: set[str]) -> None:
-    block = json.loads((root / "infra" / "provider_schemas" / "confluent.json").read_text())["resource_schemas"][kind][
-        "block"
-    ]
-    assert arguments <= block["attributes"].keys() | block["block_types"].keys()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -66,13 +65,6 @@ def test_a_file_that_is_neither_is_an_error_that_names_it(
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     assert main([str(tmp_path / "none.json")], TODAY) == 2
-
-
-def test_a_label_is_held_against_the_day(tmp_path: Path) -> None:
-    labelled = stack(aws_emrserverless_application__a={"release_label": "emr-spark-8.1.0"})
-    files = written(tmp_path, labelled=labelled)
-    assert main(files, TODAY) == 0
-    assert main(files, date(2029, 8, 31)) == 1
 
 
 def test_it_runs_as_a_module(root: Path, tmp_path: Path) -> None:

@@ -7,14 +7,13 @@ depends on, and the stand-ins refuse what is not ready, as Confluent does.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.stacks.depending import Closure, closures
-from tests.support.standin_cloud import LOCAL, Cloud
+from tests.support.standin_cloud import Cloud
 
 pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.timeout(1800)]
 
@@ -31,16 +30,15 @@ def differing(stack: dict[str, Any]) -> list[str]:
 
 @pytest.fixture
 def empty(founded: Cloud) -> Iterator[Cloud]:
-    """The cloud with its foundation, and Terraform's states of the other stacks empty."""
+    """The cloud with its foundation, and Terraform's state of the stack of Confluent empty."""
     forget(founded)
     yield founded
     forget(founded)
 
 
 def forget(cloud: Cloud) -> None:
-    """Take away all that stacks other than the foundation have made, and what Terraform knows of it."""
-    for what in ("confluent", "ingestion"):
-        cloud.state_file(what).unlink(missing_ok=True)
+    """Take away all that the stack of Confluent has made, and what Terraform knows of it."""
+    cloud.state_file("confluent").unlink(missing_ok=True)
     cloud.organization_file.unlink(missing_ok=True)
     if ours := {"flights", "clicks"} & cloud.partitions().keys():
         cloud.delete_topics(*ours)
@@ -49,35 +47,6 @@ def forget(cloud: Cloud) -> None:
     forget_rights(cloud)
     for secret in cloud.aws("secretsmanager").list_secrets()["SecretList"]:
         cloud.aws("secretsmanager").delete_secret(SecretId=secret["ARN"], ForceDeleteWithoutRecovery=True)
-    scheduler = cloud.aws("scheduler")
-    for group in scheduler.list_schedule_groups(NamePrefix=LOCAL.names.prefix)["ScheduleGroups"]:
-        scheduler.delete_schedule_group(Name=group["Name"])
-    forget_reconciler(cloud)
-    forget_documents(cloud)
-
-
-def forget_reconciler(cloud: Cloud) -> None:
-    """Delete the function that reconciles, its rule and log, and all alarms."""
-    functions, events, logs, alarms = (cloud.aws(service) for service in ("lambda", "events", "logs", "cloudwatch"))
-    for each in functions.list_functions()["Functions"]:
-        functions.delete_function(FunctionName=each["FunctionName"])
-    for rule in (each["Name"] for each in events.list_rules()["Rules"]):
-        if targets := [each["Id"] for each in events.list_targets_by_rule(Rule=rule)["Targets"]]:
-            events.remove_targets(Rule=rule, Ids=targets)
-        events.delete_rule(Name=rule)
-    for each in logs.describe_log_groups(logGroupNamePrefix="/frazil/local/reconcile-")["logGroups"]:
-        logs.delete_log_group(logGroupName=each["logGroupName"])
-    alarms.delete_alarms(AlarmNames=[each["AlarmName"] for each in alarms.describe_alarms()["MetricAlarms"]])
-
-
-def forget_documents(cloud: Cloud) -> None:
-    """Empty the bucket of documents, whose policy refuses to delete one, and give it its policy back."""
-    bucket, s3 = LOCAL.names.bucket("artifacts"), cloud.aws("s3")
-    policy = s3.get_bucket_policy(Bucket=bucket)["Policy"]
-    s3.delete_bucket_policy(Bucket=bucket)
-    for each in s3.list_objects_v2(Bucket=bucket).get("Contents", ()):
-        s3.delete_object(Bucket=bucket, Key=each["Key"])
-    s3.put_bucket_policy(Bucket=bucket, Policy=policy)
 
 
 def forget_rights(cloud: Cloud) -> None:
@@ -156,39 +125,3 @@ def test_a_write_mode_that_confluent_does_not_choose_is_told(empty: Cloud) -> No
         assert "Confluent lands clicks in another write mode: a state needs a topic with cleanup.policy compact" in told
     finally:
         empty.declare()
-
-
-def test_each_resource_of_ingestion_comes_after_what_it_only_names(empty: Cloud) -> None:
-    empty.apply("confluent")
-    confluent = empty.state_file("confluent").read_bytes()
-    organization = empty.organization_file.read_bytes()
-    chosen = differing(empty.stack("ingestion"))
-    assert {"aws_s3_object.desired", "aws_scheduler_schedule"} <= {
-        each if "desired" in each else each.partition(".")[0] for each in chosen
-    }
-    for address in chosen:
-        forget(empty)
-        empty.organization_file.write_bytes(organization)
-        empty.state_file("confluent").write_bytes(confluent)
-        ended = empty.run("ingestion", "apply", "-auto-approve", f"-target={address}")
-        assert ended.returncode == 0, f"{address}: {ended.stderr}"
-        missing = [name for name, is_there in named_by(empty, address) if not is_there]
-        assert missing == [], f"{address} names what is not there yet"
-
-
-def named_by(cloud: Cloud, address: str) -> Iterator[tuple[str, bool]]:
-    """What a run would need that this object tells of: documents and roles with rights; and whether they are there."""
-    text = json.dumps(json.loads(cloud.state_file("ingestion").read_text())["resources"])
-    kind, _, name = address.partition(".")
-    told = [each for each in json.loads(text) if each["type"] == kind and each["name"] == name]
-    written = json.dumps(told)
-    if kind not in ("aws_scheduler_schedule", "aws_s3_object"):
-        return
-    bucket = LOCAL.names.bucket("artifacts")
-    there = {each["Key"] for each in cloud.aws("s3").list_objects_v2(Bucket=bucket).get("Contents", ())}
-    for key in sorted(set(re.findall(r"documents/[0-9a-f]{64}\.json", written))):
-        yield key, key in there
-    iam = cloud.aws("iam")
-    roles = {each["RoleName"] for each in iam.list_roles()["Roles"]}
-    for role in sorted(set(re.findall(r":role/([a-z-]+)", written))):
-        yield role, role in roles and bool(iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"])

@@ -9,7 +9,7 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic
 from frazil.rollout.desired import Mode
-from infra.names import Names, is_supported, partition_of
+from infra.names import partition_of
 from stacks.spec.deployments import Access, Deployment, GitHub, Monitoring, dev
 from stacks.workflow.describe import described
 from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, every_stack
@@ -59,19 +59,3 @@ def test_in_china_services_of_a_region_have_the_name_that_they_have_there() -> N
     for name in ("owner", "foundation", "ingestion"):
         assert "cn-north-1.amazonaws.com\\" not in json.dumps(stacks[name]), name
     assert '"emr-serverless.amazonaws.com' in json.dumps(stacks["ingestion"]).replace("\\", ""), "that has no region"
-
-
-@pytest.mark.parametrize(
-    ("region", "partition"),
-    [("eu-central-1", "aws"), ("us-east-1", "aws"), ("us-gov-east-1", "aws-us-gov"), ("cn-northwest-1", "aws-cn")],
-)
-def test_a_region_is_in_one_partition(region: str, partition: str) -> None:
-    own = Names(environment="dev", account="1" * 12, region=region)
-    assert partition_of(region) == own.partition == partition
-    for arn in (own.role_arn("x"), own.boundary_arn, own.arn("glue", "catalog")):
-        assert arn.startswith(f"arn:{partition}:")
-
-
-@pytest.mark.parametrize("region", ["us-iso-east-1", "us-isob-east-1", "eu-isoe-west-1", "eusc-de-east-1"])
-def test_regions_of_other_partitions_are_not_supported(region: str) -> None:
-    assert not is_supported(region)
