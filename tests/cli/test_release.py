@@ -16,16 +16,8 @@ from typer.testing import CliRunner, Result
 from frazil.cli.main import app
 from frazil.release.manifest import Release
 from tests.cli.deploy.test_up import built
+from tests.support.deploying_project import describe, make_project
 from tests.support.rollout_world import BUCKET
-
-PROGRAM = """
-import json, pathlib, sys
-verb, name = sys.argv[1:]
-found = json.loads(pathlib.Path("described.json").read_text())
-if verb != "describe" or name not in found:
-    sys.exit(3)
-print(json.dumps(found[name]))
-"""
 
 
 @dataclass
@@ -41,8 +33,8 @@ class Project:
             "artifact_bucket": BUCKET,
             "trusted_keys": [],
         }
-        found = {name: {**known, **changes.get(name, {})} for name in ("dev", "staging", "prod")}
-        (self.folder / "described.json").write_text(json.dumps(found))
+        for name in ("dev", "staging", "prod"):
+            describe(self.folder, name, **{**known, **changes.get(name, {})})
 
     def check(self, *arguments: str) -> Result:
         return CliRunner().invoke(app, ["release", "check", "dev", "staging", "prod", *arguments])
@@ -54,8 +46,7 @@ def project(folder: Path) -> Project:
     release = built(folder / "dist")
     (folder / "release").mkdir()
     (folder / "release" / "manifest.json").write_bytes((folder / "dist" / "manifest.json").read_bytes())
-    (folder / "frazil.toml").touch()
-    (folder / "infra_app.py").write_text(PROGRAM)
+    make_project(folder)
     made = Project(folder, release)
     made.declare()
     return made

@@ -46,25 +46,11 @@ def test_the_service_itself_takes_the_request(mode: Mode) -> None:
     assert len(request["clientToken"]) <= told["clientToken"].metadata["max"]
 
 
-def test_a_stopped_pipeline_is_left_out_by_name() -> None:
-    request = run_settings(desired(stopped=("orders", "users")), release(), bucket="artifacts")
-    arguments = request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
-    assert arguments[-4:] == ["--without", "orders", "--without", "users"]
-
-
 def test_a_drain_ends_and_is_tried_twice() -> None:
     request = run_settings(desired(mode=Mode.DRAIN, timeout_minutes=90), release(), bucket="artifacts")
     assert (request["mode"], request["executionTimeoutMinutes"]) == ("BATCH", 90)
     assert request["retryPolicy"] == {"maxAttempts": 2}
     assert "--once" in request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
-
-
-def test_an_unproven_continuous_run_is_tried_once_by_the_service() -> None:
-    asked = {
-        is_proven: run_settings(desired(), release(), bucket="b", is_proven=is_proven) for is_proven in (True, False)
-    }
-    assert asked[False]["retryPolicy"] == {"maxFailedAttemptsPerHour": 1}
-    assert asked[True] == {**asked[False], "retryPolicy": {"maxFailedAttemptsPerHour": 5}}
 
 
 def test_the_parameters_are_what_spark_submit_splits_them_into() -> None:

@@ -38,6 +38,7 @@ from stacks.spec.deployments import DEPLOYMENTS
 from stacks.workflow.describe import described
 from tests.standin.aws.launch import PART, REGION, SERVER, endpoint_of, glue_environment, with_aws
 from tests.standin.aws.scheduler import run_schedule
+from tests.support.deploying_project import describe, make_project
 from tests.support.fake_time import until
 from tests.support.shop import Shop
 
@@ -51,10 +52,6 @@ SMALL = Worker(cores=1, memory_gb=2)
 LOCAL = replace(DEPLOYMENTS["local"], region=REGION)
 FUNCTION = LOCAL.names.role("reconcile-ingest")
 SETTINGS = Settings(job="ingest", bucket=BUCKET, metrics_namespace="Frazil", silent_seconds=3600)
-PROGRAM = """
-import sys
-sys.exit(0 if print(open("described.json").read()) is None and sys.argv[1:] == ["describe", "local"] else 3)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -370,9 +367,8 @@ def test_the_deployed_reconciler_drains_by_its_schedule_and_proves_a_release_by_
 def assert_probed(cloud: Cloud) -> None:
     """`frazil deploy smoke` shows what a run on this machine can show, and passes nothing else."""
     cloud.deploy_alarms()
-    Path("frazil.toml").touch()
-    Path("infra_app.py").write_text(PROGRAM)
-    Path("described.json").write_text(json.dumps(described(LOCAL, "none")))
+    make_project(Path())
+    describe(Path(), LOCAL.name, **described(LOCAL, "none"))
     first = next(each for each in cloud.events(cloud.run()["run"]) if "event" in each)
     assert (first["event"], set(first["versions"])) == ("job_started", {"frazil", "python", "spark", "iceberg"})
     told = cloud.frazil("deploy", "smoke", cloud.at)

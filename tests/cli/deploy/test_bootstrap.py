@@ -21,6 +21,7 @@ from frazil.clients.aws_account import Account
 from stacks.spec.deployments import DEPLOYMENTS, Access, Existing
 from stacks.workflow.describe import described
 from tests.standin.aws.s3 import patch_s3
+from tests.support.deploying_project import describe, make_project
 
 DEV = replace(
     DEPLOYMENTS["dev"],
@@ -28,14 +29,9 @@ DEV = replace(
     access=Access(deployers=("arn:aws:iam::123456789012:role/ci",)),
 )
 BUCKET = DEV.names.bucket("state")
-PROGRAM = """
-import json, os, pathlib, sys
-verb, *arguments = sys.argv[1:]
-if verb == "describe":
-    print(pathlib.Path("described.json").read_text())
-else:
-    with open("log", "a") as log:
-        log.write(json.dumps([*arguments, os.environ["FRAZIL_RELEASE"]]) + "\\n")
+LOGS = """
+with open("log", "a") as log:
+    log.write(json.dumps([*arguments, os.environ["FRAZIL_RELEASE"]]) + "\\n")
 """
 
 
@@ -61,9 +57,8 @@ class Empty:
 
 @pytest.fixture
 def empty(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Empty]:
-    (folder / "frazil.toml").touch()
-    (folder / "infra_app.py").write_text(PROGRAM)
-    (folder / "described.json").write_text(json.dumps(described(DEV, "none")))
+    make_project(folder, LOGS)
+    describe(folder, **described(DEV, "none"))
     patch_s3()
     monkeypatch.setattr(Account, "cores", lambda account: 4.0)  # moto has no quotas of EMR Serverless
     with mock_aws():
@@ -115,7 +110,7 @@ def test_a_bucket_without_its_settings_gets_them_after_an_interruption(empty: Em
 
 def test_another_account_is_refused(empty: Empty) -> None:
     other = described(replace(DEV, account="999999999999", access=Access()), "none")
-    (empty.folder / "described.json").write_text(json.dumps(other))
+    describe(empty.folder, **other)
     ended = empty.bootstrap("--yes")
     assert (ended.exit_code, empty.buckets()) == (2, [])
     assert "the credentials are of account 123456789012" in ended.stderr
@@ -161,14 +156,14 @@ def test_the_file_of_deployed_objects_is_looked_for_in_its_folder(
 
 
 def test_without_an_owner_stack_the_boundary_must_exist(empty: Empty) -> None:
-    (empty.folder / "described.json").write_text(json.dumps(described(replace(DEV, access=Access()), "none")))
+    describe(empty.folder, **described(replace(DEV, access=Access()), "none"))
     ended = empty.bootstrap("--yes")
     assert (ended.exit_code, "Declare access.deployers" in ended.stderr) == (2, True)
 
 
 def test_a_boundary_that_is_given_must_exist_and_no_owner_stack_makes_it(empty: Empty) -> None:
     given = replace(DEV, existing=Existing(boundary="company"))
-    (empty.folder / "described.json").write_text(json.dumps(described(given, "none")))
+    describe(empty.folder, **described(given, "none"))
     ended = empty.bootstrap("--yes")
     assert (ended.exit_code, "policy/company does not exist" in ended.stderr) == (2, True)
     assert empty.log() == []

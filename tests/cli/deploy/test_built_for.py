@@ -29,10 +29,6 @@ def test_label_and_processors_are_those_that_are_declared(root: Path) -> None:
         required_description("others", root)
 
 
-def test_outside_of_a_checkout_nothing_is_declared(tmp_path: Path) -> None:
-    assert description("dev", tmp_path) is None
-
-
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, root: Path) -> list[dict[str, Any]]:
     """What is built, without building it; declared is what `stacks` says."""

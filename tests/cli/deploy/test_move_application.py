@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -13,6 +11,7 @@ from frazil.rollout.readiness import Readiness
 from frazil.rollout.state import stored_state
 from frazil.rollout.stopped_pipelines import change_stop
 from tests.cli.deploy.test_up import Shop, shop  # noqa: F401 # a fixture
+from tests.support.deploying_project import describe
 from tests.support.rollout_world import JOB, desired, replaced
 
 OLD, NEW = "frazil-dev-emr-spark-8-1-0-arm64", "frazil-dev-emr-spark-8-1-0-arm64-b"
@@ -25,8 +24,7 @@ def moving(shop: Shop, request: pytest.FixtureRequest) -> Shop:  # noqa: F811
 
 
 def declared(at: Shop, mode: Mode) -> Shop:
-    file = at.folder / "described.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "application": NEW, "former_applications": [OLD]}))
+    describe(at.folder, application=NEW, former_applications=[OLD])
     first = at.world.want(desired(mode=mode))
     at.world.settle()
     at.world.want(replaced(first, application="app2"))
@@ -126,8 +124,7 @@ def test_an_attempt_that_failed_in_a_stack_is_finished_by_the_next_one(shop: Sho
 
 
 def test_a_move_is_declared_before_it_is_made(shop: Shop) -> None:  # noqa: F811
-    file = shop.folder / "described.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "application": OLD, "former_applications": []}))
+    describe(shop.folder, application=OLD, former_applications=[])
     ended = CliRunner().invoke(app, ["deploy", "move-application", "dev", "--release", str(shop.manifest)])
     assert (ended.exit_code, shop.stacks()) == (2, [])
     assert "no former application is declared" in ended.output

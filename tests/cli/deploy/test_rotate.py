@@ -20,26 +20,21 @@ from frazil.cli.deploy.account import remaining
 from frazil.cli.main import app
 from frazil.project.environments import environment
 from frazil.rollout.desired import desired_document, desired_key
+from tests.support.deploying_project import describe, make_project
 from tests.support.rollout_world import BUCKET, DEV, JOB, World, desired
 
 SECRET, REGION = "frazil/dev/confluent-reader", "eu-central-1"
-PROGRAM = """
-import json, os, pathlib, sys
-verb, *arguments = sys.argv[1:]
-described = pathlib.Path("described.json")
-members = json.loads(described.read_text())
-if verb == "describe":
-    print(json.dumps(members))
-else:
-    [step] = [int(each.partition("=")[2]) for each in arguments if each.startswith("--key-step=")]
-    # As stacks.workflow.deploy does: the file first, then the apply.
-    described.write_text(json.dumps({**members, "key_step": step}))
-    with open("log", "a") as log:
-        log.write(json.dumps([step, arguments[-1], os.environ["FRAZIL_RELEASE"]]) + "\\n")
-    failing = pathlib.Path("failing")
-    if failing.exists() and int(failing.read_text()) == step:
-        failing.unlink()
-        sys.exit(6)
+APPLIES = """
+[step] = [int(each.partition("=")[2]) for each in arguments if each.startswith("--key-step=")]
+# As stacks.workflow.deploy does: the file first, then the apply.
+found["dev"]["key_step"] = step
+described.write_text(json.dumps(found))
+with open("log", "a") as log:
+    log.write(json.dumps([step, arguments[-1], os.environ["FRAZIL_RELEASE"]]) + "\\n")
+failing = pathlib.Path("failing")
+if failing.exists() and int(failing.read_text()) == step:
+    failing.unlink()
+    sys.exit(6)
 """
 
 
@@ -61,33 +56,22 @@ class Shop:
         assert all(line[1:] == ["confluent", "none"] for line in lines)
         return [line[0] for line in lines]
 
-    def describe(self, **members: Any) -> None:
-        usual = {
-            "region": REGION,
-            "artifact_bucket": BUCKET,
-            "reader_secret": SECRET,
-            "has_own_keys": True,
-            "key_step": 0,
-        }
-        (self.folder / "described.json").write_text(json.dumps({**usual, **members}))
-
     def step(self) -> int:
-        return int(json.loads((self.folder / "described.json").read_text())["key_step"])
+        return int(json.loads((self.folder / "described.json").read_text())["dev"]["key_step"])
 
 
 @pytest.fixture
 def shop(folder: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    (folder / "frazil.toml").touch()
-    (folder / "infra_app.py").write_text(PROGRAM)
+    make_project(folder, APPLIES)
+    places = {"region": REGION, "artifact_bucket": BUCKET, "reader_secret": SECRET}
+    describe(folder, **places, has_own_keys=True, key_step=0)
     monkeypatch.setattr("frazil.project.environments.environment", lambda name: DEV)
     with mock_aws():
         client = boto3.client("s3", region_name="us-east-1")
         client.create_bucket(Bucket=BUCKET)
         boto3.client("secretsmanager", region_name=REGION).create_secret(Name=SECRET, SecretString="{}")
-        made = Shop(folder, world, client)
-        made.describe()
-        yield made
+        yield Shop(folder, world, client)
 
 
 def test_the_remaining_steps_are_those_of_one_rotation() -> None:
@@ -144,14 +128,14 @@ def test_runs_that_cannot_be_awaited_end_it_before_the_first_step(shop: Shop, mo
 
 
 def test_keys_that_were_given_are_not_rotated(shop: Shop) -> None:
-    shop.describe(has_own_keys=False)
+    describe(shop.folder, has_own_keys=False)
     ended = shop.rotate()
     assert (ended.exit_code, shop.steps()) == (2, [])
     assert "its keys were given by reader_secret. Create a key at Confluent" in ended.stderr
 
 
 def test_without_the_file_that_knows_the_step_nothing_is_rotated(shop: Shop) -> None:
-    shop.describe(key_step=None)
+    describe(shop.folder, key_step=None)
     ended = shop.rotate()
     assert (ended.exit_code, shop.steps()) == (2, [])
     assert "deployed/dev.json is missing" in ended.stderr

@@ -22,14 +22,9 @@ from frazil.smoke import probes
 from frazil.smoke.probe import Answer, Probe
 from stacks.spec.deployments import DEPLOYMENTS
 from stacks.workflow.describe import described
+from tests.support.deploying_project import describe, make_project
 from tests.support.rollout_world import DEV
 
-PROGRAM = """
-import pathlib, sys
-if sys.argv[1:] != ["describe", "dev"]:
-    sys.exit(3)
-print(pathlib.Path("described.json").read_text())
-"""
 SHOWN = Answer.shown("run 1 is RUNNING")
 NOT_YET = Answer.not_yet("no run yet", "Its schedule starts it")
 
@@ -43,9 +38,8 @@ def asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The answers by name, each a list of rounds; and what the probes were given."""
     (folder / ".frazil" / "environments").mkdir(parents=True)
     (folder / ".frazil" / "environments" / "dev.json").write_bytes(canonical(environment_document(DEV)))
-    (folder / "frazil.toml").touch()
-    (folder / "infra_app.py").write_text(PROGRAM)
-    (folder / "described.json").write_text(json.dumps(described(DEPLOYMENTS["dev"], "none")))
+    make_project(folder)
+    describe(folder, **described(DEPLOYMENTS["dev"], "none"))
     found: dict[str, Any] = {"answers": {}, "publish": [], "slept": 0.0, "names": []}
 
     def listed(services: Any, *, is_published: bool) -> list[Probe]:

@@ -32,6 +32,7 @@ from frazil.rollout.desired import desired_document, desired_key
 from frazil.rollout.group_jobs import ingest_jobs
 from frazil.rollout.readiness import Readiness
 from frazil.smoke.probe import Answer, Probe, answers
+from tests.support.deploying_project import describe, make_project
 from tests.support.fake_emr import refused
 from tests.support.rollout_world import BUCKET, DEV, JOB, World, desired
 from tests.support.rollout_world import release as described
@@ -39,30 +40,23 @@ from tests.support.rollout_world import release as described
 HEALTHY = Probe(f"run {JOB}", lambda: Answer.shown("run 1 is RUNNING"))
 HIDDEN = Probe(f"metrics {JOB}", lambda: Answer.not_here("nothing makes metrics"))
 BROKEN = Probe("alarms", lambda: Answer.failed("no alarm exists", "Deploy again"))
+GIVEN = {"buckets": {}, "key": None, "databases": {}, "networks": []}
 
-PROGRAM = """
-import json, pathlib, sys
-import os
-verb, *arguments = sys.argv[1:]
-if verb == "describe":
-    if arguments != ["dev"]:
-        sys.exit(3)
-    print(pathlib.Path("described.json").read_text())
-else:
-    options, stacks = arguments[:arguments.index("--")], arguments[arguments.index("--") + 2:]
-    failing = pathlib.Path("failing")
-    with open("together", "a") as file:
-        file.write(json.dumps(stacks) + "\\n")
-    for stack in stacks:
-        with open("log", "a") as log:
-            log.write(json.dumps([*options, stack, os.environ["FRAZIL_RELEASE"]]) + "\\n")
-        if failing.exists() and failing.read_text() == stack:
-            failing.unlink()
-            sys.exit(6)
-    [outputs] = [each.partition("=")[2] for each in arguments if each.startswith("--outputs=")]
-    told = {"environment_document": "s3://artifacts/documents/e.json", "former_applications": ["app1"]}
-    stacks = {f"dev-{stack}": told if stack == "ingestion" else {}}
-    pathlib.Path(outputs).write_text(json.dumps(stacks))
+APPLIES = """
+options, stacks = arguments[:arguments.index("--")], arguments[arguments.index("--") + 2:]
+failing = pathlib.Path("failing")
+with open("together", "a") as file:
+    file.write(json.dumps(stacks) + "\\n")
+for stack in stacks:
+    with open("log", "a") as log:
+        log.write(json.dumps([*options, stack, os.environ["FRAZIL_RELEASE"]]) + "\\n")
+    if failing.exists() and failing.read_text() == stack:
+        failing.unlink()
+        sys.exit(6)
+[outputs] = [each.partition("=")[2] for each in arguments if each.startswith("--outputs=")]
+told = {"environment_document": "s3://artifacts/documents/e.json", "former_applications": ["app1"]}
+stacks = {f"dev-{stack}": told if stack == "ingestion" else {}}
+pathlib.Path(outputs).write_text(json.dumps(stacks))
 """
 
 
@@ -140,12 +134,9 @@ def passing(world: World, seconds: float) -> None:
 @pytest.fixture
 def shop(folder: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     release = built(folder / "dist")
-    (folder / "frazil.toml").touch()
-    (folder / "infra_app.py").write_text(PROGRAM)
-    declared = {"label": release.label, "architecture": release.architecture, "release": "none"}
-    described_file = {**declared, "artifact_bucket": BUCKET, "trusted_keys": [], "region": "eu-central-1"}
-    described_file["given"] = {"buckets": {}, "key": None, "databases": {}, "networks": []}
-    (folder / "described.json").write_text(json.dumps(described_file))
+    make_project(folder, APPLIES)
+    declared = {"label": release.label, "architecture": release.architecture, "release": "none", "given": GIVEN}
+    describe(folder, **declared, artifact_bucket=BUCKET, trusted_keys=[], region="eu-central-1")
     monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(OfTheDeployer(world.emr), clock=world.time.clock))
     monkeypatch.setattr(reconcile.time, "sleep", partial(passing, world))
     world.want(desired())
@@ -223,9 +214,7 @@ def test_a_probe_that_fails_ends_with_1_and_the_deployment_is_complete(shop: Sho
 
 
 def test_a_given_object_that_cannot_be_used_is_2_before_anything_is_applied(shop: Shop) -> None:
-    file = shop.folder / "described.json"
-    given = {"buckets": {"tables": "missing"}, "key": None, "databases": {}, "networks": []}
-    file.write_text(json.dumps({**json.loads(file.read_text()), "given": given}))
+    describe(shop.folder, given={**GIVEN, "buckets": {"tables": "missing"}})
     ended = shop.deploy("--yes")
     assert (ended.exit_code, shop.stacks()) == (2, []), ended.output
     assert "existing.buckets.tables: the bucket missing does not exist" in ended.output
@@ -306,7 +295,6 @@ def test_wrong_input_is_2(shop: Shop, arguments: list[str], said: str) -> None:
 
 
 def test_a_release_for_other_processors_is_refused_before_anything_is_applied(shop: Shop) -> None:
-    file = shop.folder / "described.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "architecture": "ARM64"}))
+    describe(shop.folder, architecture="ARM64")
     ended = shop.deploy("--yes")
     assert (ended.exit_code, shop.stacks()) == (2, []), ended.output

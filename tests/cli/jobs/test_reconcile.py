@@ -95,16 +95,6 @@ def test_watching_ends_where_an_operator_must_decide(world: World, place: str) -
     assert ran("jobs", "reconcile", place, "--check", "--watch").exit_code == 2
 
 
-def test_what_was_done_is_told(world: World, place: str) -> None:
-    first = world.want(desired())
-    ran("jobs", "reconcile", place, "--job", JOB)
-    world.want(replaced(first))
-    code, told = answered("jobs", "reconcile", place, "--job", JOB)
-    assert (code, told["wanted"], told["runs"]) == (0, 2, 2)
-    acts = [step["step"] for step in told["steps"] if step["step"] != "wait"]
-    assert acts == ["cancel run", "start generation", "proven generation"]
-
-
 def test_a_deleted_application_is_forgotten_and_told(world: World, place: str) -> None:
     first = world.want(desired())
     ran("jobs", "reconcile", place, "--job", JOB)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
-from frazil.rollout.desired import Mode
 from tests.support.rollout_world import JOB, World, desired, replaced
 
 
@@ -130,12 +128,3 @@ def test_all_pipelines_are_stopped_at_once_and_nothing_runs(world: World, place:
     told = answered("jobs", "stop", "users", "orders", "--environment", place)
     assert (told["runs"], sorted(told["stopped"])) == (None, ["orders", "users"])
     assert [step["step"] for step in told["steps"] if step["step"] != "wait"] == ["cancel run"]
-
-
-@pytest.mark.parametrize("mode", list(Mode))
-def test_a_pipeline_that_does_not_exist_ends_with_2_and_changes_nothing(world: World, place: str, mode: Mode) -> None:
-    world.want(replace(desired(), mode=mode))
-    before = dict(world.store.objects)
-    result = ran("jobs", "stop", "nobody", "--environment", place)
-    assert result.exit_code == 2
-    assert world.store.objects == before
