@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration.documents.document import document, environment_document
-from frazil.declaration.documents.to_json import canonical
 from frazil.local.toolchain import class_path
 from tests.support.committed_table import Stock
+from tests.support.documents import written
 from tests.support.shop import SETTINGS
 
 pytestmark = pytest.mark.spark
@@ -40,17 +39,9 @@ def ran(command: list[str], folder: Path, failpoints: str = "") -> subprocess.Co
     )
 
 
-def written(stock: Stock, folder: Path) -> tuple[Path, Path]:
-    """The pipeline's document and the environment's, as files."""
-    pipelines, environment = folder / "pipelines.json", folder / "environment.json"
-    pipelines.write_bytes(canonical(document([stock.pipeline])))
-    environment.write_bytes(canonical(environment_document(stock.environment)))
-    return pipelines, environment
-
-
 def entry_point(stock: Stock, folder: Path, *arguments: str, failpoints: str = "") -> subprocess.CompletedProcess[str]:
-    pipelines, environment = written(stock, folder)
-    command = [sys.executable, str(MAINTAIN), "--document", str(pipelines), "--environment", str(environment), "--once"]
+    _, pipelines, _, environment = written(folder, [stock.pipeline], stock.environment)
+    command = [sys.executable, str(MAINTAIN), "--document", pipelines, "--environment", environment, "--once"]
     for key, value in SETTINGS.items():
         command += ["--setting", f"{key}={value}"]
     return ran([*command, "--master", "local[2]", *arguments], folder, failpoints)
@@ -92,9 +83,9 @@ def test_wrong_arguments_end_it_before_anything_is_done(
 def test_the_command_tells_a_dry_run_as_json_and_changes_nothing(stock: Stock, tmp_path: Path) -> None:
     stock.land(7)
     before = stock.metadata()
-    pipelines, environment = written(stock, tmp_path)
+    options = written(tmp_path, [stock.pipeline], stock.environment)
     command = [str(Path(sys.executable).parent / "frazil"), "maintain", stock.pipeline.name, "--dry-run", "--json"]
-    ended = ran([*command, "--pipelines", str(pipelines), "--env", str(environment), "--memory", "1g"], tmp_path)
+    ended = ran([*command, *options, "--memory", "1g"], tmp_path)
     assert ended.returncode == 0, ended.stderr
     told = json.loads(ended.stdout)["pipelines"][stock.pipeline.name]
     assert [one["action"] for one in told] == ["compact", "carry", "expire", "orphans"]

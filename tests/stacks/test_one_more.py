@@ -11,7 +11,6 @@ from frazil.declaration import Pipeline, Table, Tableflow, Topic
 from infra.confluent.managed_topic import ManagedTopic
 from stacks.spec.deployments import DEPLOYMENTS, Monitoring
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, FLOWING_PIPELINES, named, resources, synthesised
-from tests.support.resource_names import unique_name
 
 DEV = DEPLOYMENTS["dev"]
 IN_PLACE = {
@@ -20,6 +19,7 @@ IN_PLACE = {
     ("aws_scheduler_schedule", "target"),  # and with which documents
 }
 """Arguments that one more pipeline changes. Providers update all of them, and replace nothing for them."""
+BINDING = "reader_subjects-in-effect_210AC7AB"
 DEPLOYMENT = named(DEV, monitoring=Monitoring(emails=("b@example.com", "c@example.com")))
 BEFORE = (*EXAMPLE, FLOWING_PIPELINES[0])
 
@@ -70,7 +70,7 @@ def test_one_more_pipeline_creates_its_own_resources_and_replaces_none(
         if argument != "depends_on"  # an order, and no argument
         and before[what, kind, address].get(argument) != after[what, kind, address].get(argument)
     }
-    waiting = {("confluent_role_binding", unique_name("reader", "subjects-in-effect"), "crn_pattern")}
+    waiting = {("confluent_role_binding", BINDING, "crn_pattern")}
     assert {(kind, argument) for kind, _, argument in changed - waiting} <= IN_PLACE
     is_flowing = isinstance(new.engine, Tableflow)
     assert (waiting <= changed) is not is_flowing
@@ -91,7 +91,7 @@ def test_subscriptions_are_named_by_their_address_and_not_by_their_place() -> No
 def test_the_bindings_of_subjects_wait_once_and_together() -> None:
     bindings = resources(synthesised(DEV)["confluent"], "confluent_role_binding")
     waits = {each["crn_pattern"] for each in bindings.values() if not each.get("disable_wait_for_ready")}
-    last = bindings[unique_name("reader", "subjects-in-effect")]
+    last = bindings[BINDING]
     assert [pattern for pattern in waits if "subject=frazil-" in pattern] == [last["crn_pattern"]]
     subjects = {at for at, each in bindings.items() if each.get("disable_wait_for_ready")}
     assert len(subjects) == 3

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,12 +29,12 @@ from frazil.declaration import (
     Topic,
     Upsert,
 )
-from frazil.declaration.documents.document import document, environment_document
-from frazil.declaration.documents.to_json import canonical
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.ledger import entry as ledger
+from tests.support.documents import written
 
 Ask = Callable[..., Result]
+PIPELINE = Pipeline(topic=Topic("orders", value="avro", key="avro"), table=Table("shop.orders"), write=Changelog())
 COLUMNS = {
     "order_id": LongType(),
     "_op": StringType(),
@@ -65,12 +65,9 @@ def made(environment: Environment) -> None:
 @pytest.fixture
 def ask(environment: Environment, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """Runs `frazil history orders …` in an empty folder."""
-    topic = Topic("orders", value="avro", key="avro")
-    pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=Changelog())
-    (folder / "pipelines.json").write_bytes(canonical(document([pipeline])))
-    (folder / "here.json").write_bytes(canonical(environment_document(environment)))
-    monkeypatch.setenv("FRAZIL_PIPELINES", "pipelines.json")
-    monkeypatch.setenv("FRAZIL_ENV", "here.json")
+    _, pipelines, _, place = written(folder, [PIPELINE], environment)
+    monkeypatch.setenv("FRAZIL_PIPELINES", pipelines)
+    monkeypatch.setenv("FRAZIL_ENV", place)
     return lambda *more: CliRunner().invoke(app, ["history", "orders", *more])
 
 
@@ -132,10 +129,8 @@ def with_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("made")
-def test_a_state_has_no_history(ask: Ask, tmp_path: Path) -> None:
-    topic = Topic("orders", value="avro", key="avro")
-    declared = Pipeline(topic=topic, table=Table("shop.orders"), write=Upsert())
-    (tmp_path / "pipelines.json").write_bytes(canonical(document([declared])))
+def test_a_state_has_no_history(ask: Ask, environment: Environment, tmp_path: Path) -> None:
+    written(tmp_path, [replace(PIPELINE, write=Upsert())], environment)
     ended = ask("--at", "0:1")
     assert ended.exit_code == 2
     assert "declares write=upsert, whose table has no history" in ended.stderr
@@ -171,8 +166,7 @@ def test_a_table_that_does_not_exist_is_named(ask: Ask) -> None:
 
 def test_glue_has_no_views(ask: Ask, tmp_path: Path) -> None:
     catalog = GlueCatalog(warehouse="s3://lake/w", region="eu-central-1")
-    glue = Environment(name="glue", kafka=Kafka(bootstrap="k:9092"), catalog=catalog)
-    (tmp_path / "here.json").write_text(json.dumps(environment_document(glue)))
+    written(tmp_path, [PIPELINE], Environment(name="glue", kafka=Kafka(bootstrap="k:9092"), catalog=catalog))
     ended = ask("--create")
     assert ended.exit_code == 2
     assert "Iceberg's Glue catalog has no views" in ended.stderr

@@ -32,7 +32,6 @@ from frazil.lake.catalogs import pyiceberg_properties, spark_options
 from frazil.local.services import LocalServices
 from frazil.local.toolchain.jars import jars
 from tests.support import oracle, run_snippets, trino_server
-from tests.support.page_blocks import FENCE, blocks, properties, statements
 from tests.support.shop import Shop, avro, frame
 
 PAGE = Path(__file__).parents[3] / "docs" / "query.md"
@@ -79,6 +78,28 @@ def environment_of(catalog: Catalog) -> Environment:
 
 def no_secret(_: object) -> str:
     raise AssertionError("the page's environments have no secrets")
+
+
+# ── The code of the page ────────────────────────────────────────────────────────────────────────
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(heading: str, language: str) -> list[str]:
+    """Return the blocks of a language below a heading, in their order. Fails if there are none."""
+    section = PAGE.read_text().split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    found = [text for named, text in FENCE.findall(section) if named == language]
+    assert found, f"no block of {language or 'plain text'} below {heading}"
+    return found
+
+
+def statements(block: str) -> list[str]:
+    """Return the statements of SQL text, each of which ends with its line."""
+    return [statement.strip() for statement in re.split(r";\n", block) if statement.strip()]
+
+
+def properties(block: str) -> dict[str, str]:
+    """Return the settings of a properties file, whose lines are `name=value` or `name  value`."""
+    return dict(re.split(r"\s*[=\s]\s*", line, maxsplit=1) for line in block.splitlines())
 
 
 # ── One folder, one table of each format version ────────────────────────────────────────────────
@@ -138,7 +159,7 @@ def project(
     (folder / ".frazil" / "environments" / "local.json").write_bytes(canonical(environment_document(environment)))
     (folder / "pipelines.json").write_bytes(canonical(document(pipelines)))
     (folder / "frazil.toml").write_text('pipelines = "pipelines.json"\n')
-    (folder / ".pyiceberg.yaml").write_text(*blocks(PAGE, "PyIceberg", "yaml"))
+    (folder / ".pyiceberg.yaml").write_text(*blocks("PyIceberg", "yaml"))
     install_extensions(folder / ".duckdb" / "extensions")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FRAZIL_", "PYICEBERG_"))}
     return Project(folder, {**kept, "HOME": str(folder)}, environment)
@@ -186,7 +207,7 @@ def install_extensions(folder: Path) -> None:
 @run_here
 def test_frazil_query_runs_the_commands(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.folder)
-    (block,) = blocks(PAGE, "`frazil query`", "")
+    (block,) = blocks("`frazil query`", "")
     printed = []
     for line in block.splitlines():
         ended = CliRunner().invoke(app, [*shlex.split(line)[1:], "--json"])
@@ -205,9 +226,9 @@ def test_the_tables_have_deletes_of_their_version(project: Project) -> None:
 
 @run_here
 def test_python_libraries_run_the_code(project: Project) -> None:
-    (iceberg,) = blocks(PAGE, "PyIceberg", "python")
-    pandas, polars = blocks(PAGE, "pandas and Polars", "python")
-    (ducks,) = blocks(PAGE, "DuckDB", "python")
+    (iceberg,) = blocks("PyIceberg", "python")
+    pandas, polars = blocks("pandas and Polars", "python")
+    (ducks,) = blocks("DuckDB", "python")
     names = [(iceberg, "paid"), (iceberg, "earlier"), (iceberg, "rejected"), (pandas, "paid")]
     names += [(polars, "by_status"), (ducks, "by_status")]
     ran = iter(project.snippets([(*each, version) for version in TABLES for each in names]))
@@ -225,7 +246,7 @@ def test_python_libraries_run_the_code(project: Project) -> None:
 @pytest.mark.parametrize("version", TABLES)
 @run_here
 def test_the_shell_of_duckdb_runs_the_sql(project: Project, version: int) -> None:
-    block, *_ = blocks(PAGE, "DuckDB", "sql")
+    block, *_ = blocks("DuckDB", "sql")
     folder = str(project.folder / ".duckdb" / "extensions")
     with duckdb.connect(config={"extension_directory": folder}) as connection:
         ran = [connection.execute(each).to_arrow_table() for each in statements(project.own(block, version))]
@@ -238,14 +259,14 @@ def test_the_shell_of_duckdb_runs_the_sql(project: Project, version: int) -> Non
 @pytest.mark.parametrize("version", TABLES)
 @run_here
 def test_spark_runs_the_sql(project: Project, spark: SparkSession, version: int) -> None:
-    (block,) = blocks(PAGE, "Spark SQL", "sql")
+    (block,) = blocks("Spark SQL", "sql")
     ran = [spark.sql(each).collect() for each in statements(project.own(block, version))]
     check_sql([[tuple(row) for row in rows] for rows in ran])
 
 
 @run_here
 def test_a_spark_session_of_ones_own_runs_the_code(project: Project) -> None:
-    (code,) = blocks(PAGE, "Spark SQL", "python")
+    (code,) = blocks("Spark SQL", "python")
     (by_status,) = project.snippets([(code, "by_status", 2)])
     assert [tuple(row) for row in by_status] == BY_STATUS
 
@@ -264,7 +285,7 @@ def check_sql(ran: list[list[tuple[Any, ...]]]) -> None:
 def trino(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[trino_server.Trino]:
     """A Trino that has read all properties of the page: it does not start with one that it does not know."""
     assert isinstance(project.environment.catalog, LocalCatalog)
-    _, glue, rest = blocks(PAGE, "Trino", "properties")
+    _, glue, rest = blocks("Trino", "properties")
     more = {"glue": properties(glue), "rest": properties(re.sub(r"\$\{ENV:\w+\}", "a key", rest))}
     with trino_server.trino(tmp_path_factory.mktemp("trino"), project.environment.catalog, more) as running:
         yield running
@@ -272,7 +293,7 @@ def trino(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @needs_trino
 def test_trino_runs_the_sql(project: Project, trino: trino_server.Trino) -> None:
-    (block,) = blocks(PAGE, "Trino", "sql")
+    (block,) = blocks("Trino", "sql")
     check_sql([trino.ask(each) for each in statements(project.own(block))])
 
 
@@ -287,7 +308,7 @@ def test_trino_does_not_read_deletion_vectors(trino: trino_server.Trino) -> None
 def test_the_file_of_pyiceberg_has_the_properties_of_an_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, catalog: Catalog
 ) -> None:
-    (tmp_path / ".pyiceberg.yaml").write_text(*blocks(PAGE, "PyIceberg", "yaml"))
+    (tmp_path / ".pyiceberg.yaml").write_text(*blocks("PyIceberg", "yaml"))
     monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
     written = Config().get_catalog_config(name)
     wanted = pyiceberg_properties(environment_of(catalog), no_secret)
@@ -298,7 +319,7 @@ def test_the_file_of_pyiceberg_has_the_properties_of_an_environment(
 
 
 def test_sparks_options_are_those_of_frazils_own_sessions() -> None:
-    (code,) = blocks(PAGE, "Spark SQL", "python")
+    (code,) = blocks("Spark SQL", "python")
     values: dict[str, Any] = {}
     exec(code.split("builder =")[0], values)
     local = {name: value for name, value in values["options"].items() if name.startswith("spark.sql.catalog")}
@@ -308,7 +329,7 @@ def test_sparks_options_are_those_of_frazils_own_sessions() -> None:
         for name, value in wanted.items()
         if name.startswith("spark.sql.catalog.lake")
     }
-    glue, rest = blocks(PAGE, "Spark SQL", "properties")
+    glue, rest = blocks("Spark SQL", "properties")
     for block, catalog, left_out in ((glue, GLUE, {"glue.skip-archive"}), (rest, REST, set())):
         left_out |= {"cache-enabled"}  # of long sessions
         assert properties(block) == {
@@ -328,7 +349,7 @@ def test_the_packages_for_spark_are_the_locked_jars() -> None:
 
 
 def test_trinos_properties_of_the_local_catalog_are_those_that_the_tests_use() -> None:
-    local, *_ = blocks(PAGE, "Trino", "properties")
+    local, *_ = blocks("Trino", "properties")
     assert properties(local) == {name: str(value) for name, value in trino_server.catalog_properties(LOCAL).items()}
 
 
@@ -345,7 +366,7 @@ def test_trinos_properties_of_the_local_catalog_are_those_that_the_tests_use() -
     ],
 )
 def test_sql_of_other_engines_is_of_their_grammar(heading: str, dialect: str) -> None:
-    for block in blocks(PAGE, heading, "sql"):
+    for block in blocks(heading, "sql"):
         for statement in statements(block):
             (parsed,) = sqlglot.parse(statement, read=dialect)
             assert parsed is not None
