@@ -13,14 +13,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.clients.secrets import Secrets
-from frazil.declaration.catalogs import LocalCatalog
-from frazil.declaration.environment import Environment, Kafka
+from frazil.declaration.environment import Environment
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.spark_session import session
 from frazil.local.services import LocalServices, Part, up, world
 from frazil.local.toolchain import class_path
 from tests.standin.aws.launch import glue_environment, with_aws
 from tests.support import extra_catalogs, read_once, seeds
+from tests.support.documents import environment_in
 from tests.support.shop import SETTINGS, Shop, ShopOf
 
 # A shell that starts a command in the background lets it ignore the interrupts of a terminal, and children inherit that.
@@ -68,12 +68,7 @@ def local_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServi
 @pytest.fixture(scope="session")
 def lake_environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """A lake in a folder; its broker is not one."""
-    folder = tmp_path_factory.mktemp("lake")
-    return Environment(
-        name="test",
-        kafka=Kafka(bootstrap="127.0.0.1:9"),
-        catalog=LocalCatalog(path=str(folder / "catalog.db"), warehouse=f"file://{folder}/warehouse"),
-    )
+    return environment_in(tmp_path_factory.mktemp("lake"), "test")
 
 
 @pytest.fixture(scope="session")

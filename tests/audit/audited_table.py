@@ -21,8 +21,6 @@ from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline, Table, Topic
-from frazil.declaration.catalogs import LocalCatalog
-from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.options import MetadataColumns
 from frazil.lake import layout
 from frazil.lake.commit.request import CommitRequest
@@ -33,6 +31,7 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Field, Kind, Primitive, Struct
+from tests.support.documents import environment_in
 
 Place = tuple[int, int]
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -58,11 +57,7 @@ class Landed:
         full: tuple[str, ...] = ("topic", "partition", "offset"),
     ) -> None:
         (folder / "warehouse").mkdir()
-        self.environment = Environment(
-            name="test",
-            kafka=Kafka(bootstrap="127.0.0.1:9"),
-            catalog=LocalCatalog(path=str(folder / "catalog.db"), warehouse=f"file://{folder}/warehouse"),
-        )
+        self.environment = environment_in(folder, "test")
         self.pipeline = Pipeline(
             topic=Topic(topic, value=value_format),
             table=Table("shop.orders", metadata_columns=metadata_columns),

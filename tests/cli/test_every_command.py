@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
-from frazil.declaration import Environment, Kafka, LocalCatalog
 from frazil.declaration.documents.document import environment_document
+from tests.support.documents import environment_in
 from tests.support.guides import application
 
 BEGINNINGS = ("For example: ", "Exit codes:")
@@ -43,9 +43,7 @@ def project(folder: Path) -> Path:
     environments = folder / ".frazil" / "environments"
     environments.mkdir(parents=True)
     for name in ("dev", "prod"):
-        catalog = LocalCatalog(path="/x/c.db", warehouse="file:///x")
-        document = environment_document(Environment(name=name, kafka=Kafka(bootstrap="k:9092"), catalog=catalog))
-        (environments / f"{name}.json").write_text(json.dumps(document))
+        (environments / f"{name}.json").write_text(json.dumps(environment_document(environment_in(folder, name))))
     return folder
 
 

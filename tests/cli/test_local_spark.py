@@ -17,11 +17,11 @@ import pytest
 
 from frazil.cli import local_spark
 from frazil.cli.local_spark import local_job
-from frazil.declaration.catalogs import LocalCatalog
-from frazil.declaration.environment import Environment, Kafka, Mechanism, Security
+from frazil.declaration.environment import Kafka, Mechanism, Security
 from frazil.errors import JvmEnded, TopicRecreated
 from frazil.job import session as job_session
 from frazil.local.toolchain import class_path
+from tests.support.documents import environment_in
 
 
 def work(
@@ -65,9 +65,7 @@ def test_other_errors_stay_what_they_are(error: Exception, tmp_path: Path, monke
 def test_amazons_sdk_and_login_are_taken_where_the_broker_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
     amazons = [Path("/j/iceberg-aws-bundle-1.jar"), Path("/j/aws-msk-iam-auth-2.jar")]
     monkeypatch.setattr(class_path, "jars", lambda purpose: (Path("/j/kafka-clients-3.jar"), *amazons))
-    of = Environment(
-        name="here", kafka=Kafka(bootstrap="b:1"), catalog=LocalCatalog(path="/lake.db", warehouse="/lake")
-    )
+    of = environment_in(Path("/lake"))
     iam = Kafka(bootstrap="b:1", security=Security.SASL_SSL, mechanism=Mechanism.AWS_MSK_IAM, region="eu-central-1")
     assert local_spark.jars_here(of) == [Path("/j/kafka-clients-3.jar")]
     assert local_spark.jars_here(replace(of, kafka=iam)) == [Path("/j/kafka-clients-3.jar"), *amazons]

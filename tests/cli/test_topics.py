@@ -16,10 +16,11 @@ from typer.testing import CliRunner, Result
 import frazil
 from frazil.cli.main import app
 from frazil.clients.registry.admin import RegistryAdmin
-from frazil.declaration import Environment, Kafka, LocalCatalog, Pipeline
+from frazil.declaration import Pipeline
 from frazil.declaration.documents.document import environment_document
 from frazil.local.services import LocalServices, Part, world
 from frazil.schemas.wire_format import prefixed
+from tests.support.documents import environment_in
 
 pytestmark = pytest.mark.e2e
 
@@ -109,9 +110,7 @@ def test_without_its_registry_a_frame_is_a_frame_and_it_is_said(place: LocalServ
 
 
 def test_a_broker_that_does_not_run_is_named_at_once(tmp_path: Path) -> None:
-    catalog = LocalCatalog(path="/x/c.db", warehouse="file:///x")
-    document = environment_document(Environment(name="dev", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=catalog))
-    (tmp_path / "dev.json").write_text(json.dumps(document))
+    (tmp_path / "dev.json").write_text(json.dumps(environment_document(environment_in(tmp_path))))
     ended = CliRunner().invoke(app, ["schema", "topics", "--env", str(tmp_path / "dev.json")])
     assert ended.exit_code == 3
     assert "The local broker 127.0.0.1:9 does not run" in ended.stderr

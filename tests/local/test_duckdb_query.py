@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from frazil.clients.secrets import Secrets
-from frazil.declaration.catalogs import LocalCatalog, ObjectStore
-from frazil.declaration.environment import Environment, Kafka
+from frazil.declaration.catalogs import ObjectStore
+from frazil.declaration.environment import Environment
 from frazil.declaration.secret import Secret
 from frazil.lake.catalogs import pyiceberg_properties
+from tests.support.documents import environment_in
 from tests.support.duckdb_reader import ask
 
 ROWS = {"order_id": [1, 2, 3], "user": ["a", "b", "a"]}
@@ -49,7 +50,6 @@ def test_a_question_that_fails_tells_no_key() -> None:
 
 def test_duckdb_keeps_no_cache_of_files(tmp_path: Path) -> None:
     """With its cache, DuckDB 1.5.5 applies one file's deletion vector to another file of the same Puffin file."""
-    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=f"file://{tmp_path}/warehouse")
-    metadata = written(Environment(name="e", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=catalog))
+    metadata = written(environment_in(tmp_path))
     setting = "SELECT value FROM duckdb_settings() WHERE name = 'enable_external_file_cache'"
     assert ask(metadata, setting)[1] == [("false",)]

@@ -5,15 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import Environment, Kafka, LocalCatalog
 from frazil.declaration.documents.document import environment_document
+from tests.support.documents import environment_in
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> str:
     """The file of an environment without an artifact bucket."""
-    catalog = LocalCatalog(path="/x/c.db", warehouse="file:///x")
-    made = Environment(name="dev", kafka=Kafka(bootstrap="k:9092"), catalog=catalog, emr_application="app1")
     file = tmp_path / "dev.json"
-    file.write_text(json.dumps(environment_document(made)))
+    file.write_text(json.dumps(environment_document(environment_in(tmp_path, emr_application="app1"))))
     return str(file)

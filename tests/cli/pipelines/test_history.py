@@ -23,7 +23,6 @@ from frazil.declaration import (
     Environment,
     GlueCatalog,
     Kafka,
-    LocalCatalog,
     Pipeline,
     Table,
     Topic,
@@ -31,7 +30,7 @@ from frazil.declaration import (
 )
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.ledger import entry as ledger
-from tests.support.documents import written
+from tests.support.documents import environment_in, written
 
 Ask = Callable[..., Result]
 PIPELINE = Pipeline(topic=Topic("orders", value="avro", key="avro"), table=Table("shop.orders"), write=Changelog())
@@ -46,8 +45,7 @@ COLUMNS = {
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Environment:
-    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=f"file://{tmp_path}/warehouse")
-    return Environment(name="here", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=catalog)
+    return environment_in(tmp_path)
 
 
 @pytest.fixture

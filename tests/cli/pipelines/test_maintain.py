@@ -44,19 +44,6 @@ def test_only_actions_with_work_are_rows() -> None:
     assert lines[2:] == ["shop.orders: 2 partitions received files recently"]
 
 
-@pytest.mark.parametrize(
-    ("action", "ended", "result"),
-    [
-        (Action.COMPACT, Status.DONE, "done"),
-        (Action.COMPACT, PLANNED, "planned"),
-        (Action.ORPHANS, PLANNED, "found"),
-        (Action.EXPIRE, Status.DECISION_REQUIRED, "decision required"),
-    ],
-)
-def test_a_result_is_in_words(action: Action, ended: Status, result: str) -> None:
-    assert result in printed(outcome(action, ended, files_removed=1))
-
-
 def test_an_error_is_printed_with_its_table_and_action() -> None:
     text = printed(outcome(Action.EXPIRE, Status.FAILED, why="the bucket refused"))
     assert "shop.orders, expire snapshots: the bucket refused\n" in text

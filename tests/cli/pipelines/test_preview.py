@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from frazil.cli.pipelines.preview import _unwritten
-from frazil.declaration import Environment, Kafka, LocalCatalog
+from frazil.declaration import LocalCatalog
+from tests.support.documents import environment_in
 
 
 def test_a_catalog_file_that_does_not_exist_is_a_temporary_one(tmp_path: Path) -> None:
     file = tmp_path / "lake" / "catalog.db"
-    catalog = LocalCatalog(path=str(file), warehouse=f"file://{tmp_path}/lake/warehouse")
-    environment = Environment(name="x", kafka=Kafka(bootstrap="k:9"), catalog=catalog)
+    environment = environment_in(file.parent)
     with _unwritten(environment) as reading:
         assert isinstance(reading.catalog, LocalCatalog)
         temporary = Path(reading.catalog.path)

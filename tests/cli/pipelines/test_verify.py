@@ -106,15 +106,6 @@ def test_keys_are_read_after_another_engines_commit(tmp_path: Path, monkeypatch:
     assert second.startswith("other_keys: table shop.orders: the keys of its rows are not those that its commits count")
 
 
-def test_what_was_read_is_not_read_again(ask: Ask) -> None:
-    first, second, fresh = (json.loads(ask("--json", *more).stdout) for more in ((), (), ("--fresh",)))
-    assert [one["outcome"] for one in (first, second, fresh)] == ["proven", "counted", "proven"]
-    assert [one["depth"] for one in (first, second, fresh)] == ["keys_read", "counted", "keys_read"]
-    assert [one["estimate"]["files"] for one in (first, second, fresh)] == [3, 0, 3]
-    assert [sum(read["rows_by_scan"] for read in one["reads"]) for one in (first, second, fresh)] == [6_004, 0, 6_004]
-    assert first["partitions"] == second["partitions"] == fresh["partitions"]
-
-
 def test_without_a_name_all_pipelines_are_verified(lake: Landed, ask: Ask) -> None:
     other = replace(lake.pipeline, name="absent", table=replace(lake.pipeline.table, identifier="shop.absent"))
     options = written(Path(".."), [other, lake.pipeline], lake.environment)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Environment, Kafka, LocalCatalog, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Environment, Pipeline, Table, Topic, Upsert
 from frazil.declaration.documents.document import environment_document
 from frazil.errors import CatalogUnavailable
 from frazil.lake.catalogs import pyiceberg_properties
@@ -27,6 +27,7 @@ from frazil.local.query.table_views import needed, views
 from frazil.local.seaweedfs import BUCKET
 from frazil.local.services import LocalServices
 from tests.standin.aws.launch import glue_environment
+from tests.support.documents import environment_in
 
 ROWS = pa.table({"id": pa.array([1, 2, 3]), "who": ["Ada", None, "\x1b[31mEve"], "seen": [0, 1, 2]})
 ROWS = ROWS.set_column(2, "seen", ROWS["seen"].cast(pa.timestamp("us", tz="UTC")))
@@ -52,8 +53,7 @@ def write(environment: Environment, identifier: str, rows: pa.Table = ROWS, **pr
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with declarations, and an environment whose tables are `shop.order` and its dead letters."""
     folder = tmp_path_factory.mktemp("it's a project")
-    catalog = LocalCatalog(path=str(folder / "catalog.db"), warehouse=f"file://{folder}/lake")
-    environment = Environment(name="dev", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=catalog)
+    environment = environment_in(folder)
     write(environment, "shop.order")
     write(environment, "shop.order__dead_letters", pa.table({"reason": ["undecodable"]}))
     (folder / "pipelines.py").write_text(DECLARED)
@@ -151,7 +151,7 @@ def test_values_that_json_does_not_have_are_texts(query: Query) -> None:
         ("ordres", "there is no pipeline or table ordres. Name one of later, "),
         ("select * from read_text('/etc/hostname')", "Cannot access file"),
         ("select * from '{}/dev.json'", "Cannot access file"),
-        ("select * from read_json('{}/lake/../dev.json')", "Cannot access file"),
+        ("select * from read_json('{}/warehouse/../dev.json')", "Cannot access file"),
         ("select * from glob('{}/*')", "Cannot access file"),
         ("select cast('x' as int)", "Conversion Error"),
     ],
@@ -174,8 +174,7 @@ def test_a_catalog_is_asked_only_for_tables_that_a_statement_names() -> None:
             asked.append(identifier)
             return None
 
-    catalog = LocalCatalog(path="/x/c.db", warehouse="file:///x")
-    lake = Counting(Environment(name="e", kafka=Kafka(bootstrap="k:9"), catalog=catalog), Secrets({}).read)
+    lake = Counting(environment_in(Path("/x")), Secrets({}).read)
     with pytest.raises(Exception, match=r"shop\.orders_7 does not exist yet"):
         answer("select * from shop.orders_7 join t8 using (x)", many, lake)
     assert sorted(asked) == ["shop.orders_7", "shop.orders_8"]
@@ -234,10 +233,9 @@ def test_without_keys_awss_default_chain_is_used(whole_world: LocalServices, mon
 
 
 def test_a_file_that_is_gone_is_an_outage(tmp_path: Path) -> None:
-    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=f"file://{tmp_path}/lake")
-    environment = Environment(name="dev", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=catalog)
+    environment = environment_in(tmp_path)
     write(environment, "shop.orders")
-    for file in (tmp_path / "lake").rglob("*.parquet"):
+    for file in (tmp_path / "warehouse").rglob("*.parquet"):
         file.unlink()
     declared = [Pipeline(name="orders", topic=Topic("orders", value="json"), table=Table("shop.orders"))]
 
