@@ -18,6 +18,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.documents.document import environment_document
 from frazil.declaration.environment import Kafka
 from frazil.local.services import LocalServices
+from tests.support.documents import environment_in
 from tests.support.shop import ORDER
 
 DECLARED = """
@@ -44,12 +45,7 @@ def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write(folder: Path, name: str, environment: Any, **changes: Any) -> None:
     (folder / "pipelines.py").write_text(DECLARED.format(name=name))
-    document = environment_document(environment)
-    document["catalog"] = {
-        "type": "local",
-        "path": f"{folder}/lake/catalog.db",
-        "warehouse": f"file://{folder}/lake/warehouse",
-    }
+    document = environment_document(replace(environment, catalog=environment_in(folder / "lake").catalog))
     for part, members in changes.items():
         document[part] |= members
     (folder / "env.json").write_text(json.dumps(document))

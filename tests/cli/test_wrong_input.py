@@ -14,6 +14,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
+from frazil.declaration.documents.document import environment_document
+from tests.support.documents import environment_in
 
 GOOD = """
 from frazil.declaration import Pipeline, Table, Topic
@@ -31,13 +33,7 @@ ON_A_PIPELINE: dict[str, list[str]] = {
 
 
 def environment(folder: Path, **changed: Any) -> dict[str, Any]:
-    return {
-        "version": 1,
-        "name": "mine",
-        "kafka": {"bootstrap": "127.0.0.1:9"},
-        "catalog": {"type": "local", "path": f"{folder}/catalog.db", "warehouse": f"file://{folder}/lake"},
-        **changed,
-    }
+    return {**environment_document(environment_in(folder)), **changed}
 
 
 @pytest.fixture
@@ -105,7 +101,7 @@ def test_what_is_no_place_of_a_record_is_told(project: Path, place: str) -> None
 
 
 @pytest.mark.parametrize(
-    "time", ["", "now", "2026-13-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9" * 5000]
+    "time", ["", "yesterday", "2026-13-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9" * 5000]
 )
 @pytest.mark.parametrize("option", ["--since", "--until"])
 def test_what_is_no_time_is_told(project: Path, option: str, time: str) -> None:
@@ -114,7 +110,12 @@ def test_what_is_no_time_is_told(project: Path, option: str, time: str) -> None:
 
 @pytest.mark.parametrize(
     ("command", "option", "value"),
-    [("run", "--every", "inf"), ("run", "--every", "nan"), ("dead-letters list", "--partition", "9" * 30)],
+    [
+        ("run", "--every", "inf"),
+        ("run", "--every", "nan"),
+        ("dead-letters list", "--partition", "9" * 30),
+        ("dead-letters list", "--partition", "-1"),
+    ],
 )
 def test_a_number_beyond_the_bounds_of_its_option_is_told(project: Path, command: str, option: str, value: str) -> None:
     ended = frazil(command, option, value)

@@ -54,15 +54,6 @@ def test_the_first_generation_is_started_and_proves_itself(world: World) -> None
     assert world.running().request["tags"]["frazil:generation"] == "1"
 
 
-def test_a_new_generation_waits_for_the_end_of_the_old_one(world: World, first: Desired) -> None:
-    second = world.want(replaced(first, release=release("2.0.0").key))
-    assert world.run() == second  # the world itself refuses a start beside another run
-    assert world.steps() == ["Cancel", "Start", "Prove"]
-    (old,) = world.runs_of(first)
-    assert old.state(world.time.now) == "CANCELLED"
-    assert world.running().request["tags"]["frazil:release"] == "2.0.0"
-
-
 def test_a_cancelled_run_has_its_grace(world: World) -> None:
     first = world.want(desired(grace_seconds=900))
     world.settle()

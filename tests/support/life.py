@@ -20,7 +20,7 @@ from frazil.maintain import compact as merge_deletes
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease
-from frazil.maintain.target import MaintenanceRun, Policy, Target
+from frazil.maintain.target import MaintenanceRun
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
 from tests.support.duckdb_reader import ask
@@ -122,29 +122,29 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
-        self._compact(self.upkeep())
+        self._compact(self.shop.upkeep())
 
     @rule()
     def expire(self) -> None:
-        expire(self.upkeep(), self.target())
+        expire(self.shop.upkeep(), self.shop.target)
 
     @rule(step=UPKEEP_STEPS)
     def die_in_upkeep(self, step: str) -> None:
         def die() -> None:
             raise Died
 
-        run = self.upkeep(failpoint=once(step, die))
+        run = self.shop.upkeep(failpoint=once(step, die))
         try:
             self._compact(run)
-            expire(run, self.target())
+            expire(run, self.shop.target)
         except Died:
             note(f"died at {step}")
 
     def _compact(self, run: MaintenanceRun) -> None:
         """Compact files, then merge what is left of their deletes."""
-        compact(run, self.target(), Lease.of({}))
+        compact(run, self.shop.target, Lease.of({}))
         with patch.object(merge_deletes, "MANY_DELETE_FILES", 2):
-            merge_deletes.merge_deletes(run, self.target())
+            merge_deletes.merge_deletes(run, self.shop.target)
 
     @rule()
     def roll_back_and_replay(self) -> None:
@@ -157,14 +157,6 @@ class Life(RuleBasedStateMachine):
             return  # a head without offsets is a rewrite at the end of the run: to roll it back takes no batch away
         table.manageSnapshots().rollbackTo(before).commit()
         self.shop.accept(Accepted.ROLLED_BACK_REPLAY)
-
-    def upkeep(self, **job: Any) -> MaintenanceRun:
-        """Return a maintenance run that waits for no reader."""
-        return MaintenanceRun(self.shop.job(**job), Policy(grace_seconds=0))
-
-    def target(self) -> Target:
-        """Return the table as maintenance sees it: it keeps two snapshots."""
-        return Target(self.shop.pipeline, is_dead_letter_table=False)
 
     # ── What must be so at the end ──────────────────────────────────────────────────────────────
     def teardown(self) -> None:

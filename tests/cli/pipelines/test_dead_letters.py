@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from frazil.cli.main import app
 from frazil.declaration.environment import Environment
 from frazil.local.services import LocalServices
+from tests.cli.test_console import is_inert
 from tests.support.dead_letter_shop import HOSTILE, with_letters
 from tests.support.documents import written
 from tests.support.shop import Shop
@@ -38,10 +39,6 @@ def ask(letters: Shop, tmp_path: Path) -> Ask:
         return CliRunner().invoke(app, ["dead-letters", command, letters.pipeline.name, *map(str, more), *options])
 
     return run
-
-
-def is_inert(told: str) -> bool:
-    return all(c.isprintable() or c == "\n" for c in told)
 
 
 def words(told: str) -> list[list[str]]:
@@ -85,18 +82,10 @@ def test_an_empty_list_is_a_good_end(ask: Ask, letters: Shop) -> None:
     assert ended.stdout == f"{letters.pipeline.table.dead_letters}: no dead letters\n"
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (["--reason", "undecodeable"], "there is no reason 'undecodeable'. Did you mean undecodable?"),
-        (["--partition", "-1"], "--partition"),
-        (["--since", "yesterday"], "--since: 'yesterday' is not a time. Write it like 2026-01-31"),
-    ],
-)
-def test_a_wrong_filter_is_wrong_input(ask: Ask, wrong: list[str], said: str) -> None:
-    ended = ask("list", *wrong)
+def test_a_wrong_reason_is_wrong_input(ask: Ask) -> None:
+    ended = ask("list", "--reason", "undecodeable")
     assert ended.exit_code == 2
-    assert said in ended.stderr
+    assert "there is no reason 'undecodeable'. Did you mean undecodable?" in ended.stderr
 
 
 def test_the_list_has_key_and_message(ask: Ask) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from frazil.cli.pipelines.maintain import ACTIONS, REASONS, print_results

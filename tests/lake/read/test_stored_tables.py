@@ -27,6 +27,7 @@ from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.local.services import LocalServices, Part, world
 from tests.audit.audited_table import Landed, path
 from tests.standin.aws.launch import glue_environment, with_aws
+from tests.support.documents import environment_in
 
 KAFKA = Kafka(bootstrap="127.0.0.1:9")
 KEYS = ObjectStore(access_key_id=Secret(env="ID"), secret_access_key=Secret(env="KEY"), region="eu-central-1")
@@ -97,16 +98,14 @@ def test_a_rest_catalog_knows_us_as_declared(auth: dict[str, object], expected: 
 
 
 def test_a_catalog_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=str(tmp_path))
-    assert Lake(Environment(name="e", kafka=KAFKA, catalog=catalog), resolve).table("shop.orders") is None
+    assert Lake(environment_in(tmp_path), resolve).table("shop.orders") is None
     assert not (tmp_path / "catalog.db").exists()
 
 
 def test_a_catalog_that_does_not_answer_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "catalog.db").write_text("no database, but long enough to be looked at as one" * 20)
-    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=str(tmp_path))
     with pytest.raises(CatalogUnavailable, match="DatabaseError"):
-        Lake(Environment(name="e", kafka=KAFKA, catalog=catalog), resolve).table("shop.orders")
+        Lake(environment_in(tmp_path), resolve).table("shop.orders")
     nobody = RestCatalog(uri="http://127.0.0.1:9", warehouse="w")
     with pytest.raises(CatalogUnavailable, match="table shop.orders"):
         Lake(Environment(name="e", kafka=KAFKA, catalog=nobody), resolve).table("shop.orders")
@@ -127,8 +126,7 @@ def written(request: pytest.FixtureRequest, tmp_path: Path) -> Written:
     """A table of two commits on each catalog, written by PyIceberg's own writer."""
     match request.param:
         case "local":
-            catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=f"file://{tmp_path}/warehouse")
-            return Written(Environment(name="e", kafka=KAFKA, catalog=catalog))
+            return Written(environment_in(tmp_path))
         case "rest":
             return Written(request.getfixturevalue("lakes_up").rest_environment)
         case _:

@@ -14,16 +14,12 @@ from frazil.local.query.answer import check_statement
         "select 1",
         "SELECT 1;",
         "with x as (select 1) select * from x",
-        "from x",
-        "values (1)",
         "describe shop.orders",
         "show tables",
-        "summarize shop.orders",
         "explain select 1",
         "explain analyze select 'copy'",
         "explain (analyze, format json) from x",
         "-- a comment\nselect 'drop table x'",
-        "select * from x pivot (sum(a) for b in (1, 2))",
     ],
 )
 def test_a_statement_that_reads_passes(text: str) -> None:
@@ -33,11 +29,9 @@ def test_a_statement_that_reads_passes(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("drop table x", "a statement DROP does more than read"),
         ("copy (select 1) to 'x'", "a statement COPY does more than read"),
         ("set enable_external_access = true", "a statement SET does more than read"),
         ("attach 'x'", "a statement ATTACH does more than read"),
-        ("install httpfs", "a statement LOAD does more than read"),
         ("/* select */ delete from x returning *", "a statement DELETE does more than read"),
         ("explain analyze copy (select 1) to 'x'", "a statement COPY does more than read"),
         ("explain /* é */ analyze insert into x values (1)", "a statement INSERT does more than read"),
@@ -45,7 +39,6 @@ def test_a_statement_that_reads_passes(text: str) -> None:
         ("", "there is no statement"),
         ("select '\udcff'", "the text is not UTF-8"),
         ("selec 1", 'Parser Error: syntax error at or near "selec"'),
-        ("select 'x", "Parser Error: unterminated quoted string"),
     ],
 )
 def test_any_other_is_one_line(text: str, why: str) -> None:

@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,18 +21,9 @@ def artifact(version: str) -> Artifact:
 
 
 def test_a_classifier_is_part_of_the_file_name() -> None:
-    all_of_it = Artifact(
-        group="io.example",
-        name="app",
-        version="2.0",
-        type="tar.gz",
-        sha256="",
-        licence="Apache-2.0",
-        purposes=("registry",),
-        classifier="all",
-    )
-    assert all_of_it.path == "io.example/app-2.0-all.tar.gz"
-    assert str(all_of_it) == "io.example:app:2.0:all"
+    all_of_it = replace(artifact("2.0"), type="tar.gz", classifier="all")
+    assert all_of_it.path == "org.jspecify/jspecify-2.0-all.tar.gz"
+    assert str(all_of_it) == "org.jspecify:jspecify:2.0:all"
 
 
 @pytest.mark.long
