@@ -24,7 +24,7 @@ from bench import contents
 from bench.contender import ANSWER
 from bench.fill import ROOT, fill, make
 from bench.shapes import SHAPES
-from bench.topics import Job, Topic
+from bench.topics import Job, NotWhatWasProducedError, Topic
 from frazil.clients.secrets import Secrets
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.local.process import noted
@@ -33,10 +33,6 @@ from frazil.local.services import LocalServices, world
 OUT = Path(".frazil") / "bench"  # under the project, where `make bench` runs
 NAMESPACE = "bench"
 _BEGAN = time.monotonic()
-
-
-class NotWhatWasProducedError(Exception):
-    """A table does not hold its topic's records: the figures of such a run are invalid."""
 
 
 @dataclass(slots=True)

@@ -9,19 +9,52 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from bench.accounting import without_broker
-from bench.goal import Goal
-from bench.goals import counted
-from bench.page_part import PagePart
+from bench.fill import ROOT
+from bench.goals import Goal, counted
 from bench.plan import CAPTIONS, MANY_ROWS
 from bench.request_figures import GLUE, READS, WRITES, billed_of_a_commit, in_series, price
 from bench.rounds import Figure, middle, of
 from bench.shapes import SHAPES
 from policies.review.prices import price_table
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+
+@dataclass(frozen=True, slots=True)
+class PagePart:
+    """A part of `docs/benchmarks.md` between two markers: its name, and the module that writes it from the results of a run."""
+
+    name: str
+    module: str
+
+    @property
+    def begin(self) -> str:
+        """The line before the part."""
+        return f"<!-- {self.name}: written by `python -m {self.module} RESULTS`; do not edit -->"
+
+    @property
+    def end(self) -> str:
+        """The line behind the part."""
+        return f"<!-- {self.name} end -->"
+
+    def replaced(self, page: str, text: str) -> str:
+        """Return the page with another text between the markers. Raises `ValueError` if it lacks one."""
+        before, begin, rest = page.partition(self.begin)
+        _, end, after = rest.partition(self.end)
+        if not (begin and end):
+            raise ValueError(f"{PAGE.name} lacks a marker: {self.begin} or {self.end}")
+        return f"{before}{begin}\n{text}\n{end}{after}"
+
+    def write(self, text: str) -> None:
+        """Replace the part in the page."""
+        PAGE.write_text(self.replaced(PAGE.read_text(), text))
+
 
 FIGURES, UPSERTS, LARGE = (PagePart(name, "bench.figures_page") for name in ("figures", "upserts", "large"))
 WAYS = {

@@ -4,18 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
-from bench import small
 from bench.accounting import without_broker
-from bench.goal import Goal
 from bench.latency import Followed
 from bench.plan import COMMITS
 from bench.rounds import Figure, middle, ratio
+from bench.small import CPU_GOALS, TITLES, WARM
 
 LAST = 100  # commits that are compared: the last of them with those from 101 to 200
 MANY_COMMITS = 10_000  # from so many on, a run has goals of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One goal: its name, the measured value (None if it was not measured), and its bound."""
+
+    says: str
+    value: float | None
+    bound: float
+    is_least: bool = False
+    unit: str = "x"
+
+    @property
+    def verdict(self) -> str:
+        """`met`, `missed`, or `not measured`."""
+        if self.value is None:
+            return "not measured"
+        is_met = self.value >= self.bound if self.is_least else self.value <= self.bound
+        return "met" if is_met else "missed"
+
+    @property
+    def wanted(self) -> str:
+        """The bound as text."""
+        return f"{'≥' if self.is_least else '≤'} {self._told(self.bound)}"
+
+    @property
+    def found(self) -> str:
+        """The value as text."""
+        return "–" if self.value is None else self._told(self.value)
+
+    def _told(self, value: float) -> str:
+        if self.unit == "%":
+            return f"{value:.1%}"
+        digits = 0 if self.unit == "MB" else 2
+        return f"{value:.{digits}f} {self.unit}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +80,7 @@ def goals(results: Results) -> list[Goal]:
         *_great_age(results),
         *_many(results),
         *_fresh(results),
-        *(small.goals(results.small) if results.small else ()),
+        *_small(results),
         *_partitions(results),
         *_upserts(results),
     ]
@@ -149,6 +183,21 @@ def _fresh(results: Results) -> Iterator[Goal]:
     yield Goal("`frazil run` of a small topic from the shell: median", found and median(found["shell"]), 9.0, unit="s")
     first = found and median(found["first"])
     yield Goal("the first 200,000 nested Avro orders of a session: median", first, 5.0, unit="CPU-s")
+
+
+def _small(results: Results) -> Iterator[Goal]:
+    """Yield the goals of small batches; none if they were not measured."""
+    found = results.small
+    if not found:
+        return
+    kinds = {one["kind"]: one["cpu"] for one in found["kinds"]}
+    for kind, (first, later) in CPU_GOALS.items():
+        if first is not None:
+            yield Goal(f"first small batch of a process, {TITLES[kind]}", kinds[kind][0], first, unit="CPU-s")
+        yield Goal(f"a later one, {TITLES[kind]}: mean", mean(kinds[kind][WARM:]), later, unit="CPU-s")
+    between, cpu_a_minute = (found["followed"][name] for name in ("seconds_between", "cpu_a_minute"))
+    yield Goal("eight keyed topics: between two commits of a table", between, 5.0, unit="s")
+    yield Goal("eight keyed topics: CPU a minute", cpu_a_minute, 30.0, unit="CPU-s")
 
 
 def _partitions(results: Results) -> Iterator[Goal]:

@@ -6,7 +6,6 @@ lists the megabytes of 100 snapshots of 1,000 partitions.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import random
@@ -20,6 +19,7 @@ from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts, Totals
 
 TOPIC, TOPIC_ID, UUID = "orders", "3kq1k8m0TlSj4m4pWz9v2A", "6f7b2c0e-8f4e-4d53-9a0e-0d3f8f1f7a10"
+SEED = 20261101
 AT_MS = 1_790_000_000_000
 Draw = Callable[[random.Random], int]
 
@@ -131,15 +131,9 @@ def _as_java_orders(summary: Mapping[str, str]) -> dict[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.metadata", description=__doc__)
-    parser.add_argument("--partitions", type=int, default=1_000)
-    parser.add_argument("--snapshots", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=20261101)
-    given = parser.parse_args()
-    print(f"{given.snapshots} snapshots, {given.partitions} partitions; MB compressed")
     for case in CASES:
-        made = list(summaries(case, given.partitions, given.snapshots, seed=given.seed))
-        stored = megabytes([ledger.stored(s) for s in made], seed=given.seed)
+        made = summaries(case, 1_000, 100, seed=SEED)
+        stored = megabytes([ledger.stored(summary) for summary in made], seed=SEED)
         print(f"{case.says:40}{stored:10.2f}")
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from statistics import mean
 from typing import Any
 
 from bench.environment import BenchEnvironment, tell
 from bench.fill import make
-from bench.goal import Goal
 from bench.shapes import SHAPES
 
 ROWS, BATCHES, WARM = 300, 40, 20
@@ -43,19 +41,3 @@ def measure(here: BenchEnvironment) -> dict[str, Any]:
     followed = here.run(here.job("small", "small_followed", unread, wants=wants))
     tell(f"  followed: {followed}")
     return {"kinds": found, "followed": followed}
-
-
-def goals(found: Mapping[str, Any] | None) -> list[Goal]:
-    """Return the goals of what was measured."""
-    kinds = {one["kind"]: one for one in found["kinds"]} if found else {}
-    made = []
-    for kind, (first, later) in CPU_GOALS.items():
-        cpu = kinds[kind]["cpu"] if kind in kinds else None
-        if first is not None:
-            made.append(Goal(f"first small batch of a process, {TITLES[kind]}", cpu and cpu[0], first, unit="CPU-s"))
-        made.append(Goal(f"a later one, {TITLES[kind]}: mean", cpu and mean(cpu[WARM:]), later, unit="CPU-s"))
-    followed = found["followed"] if found else None
-    between, cpu_a_minute = (followed and followed[name] for name in ("seconds_between", "cpu_a_minute"))
-    made.append(Goal("eight keyed topics: between two commits of a table", between, 5.0, unit="s"))
-    made.append(Goal("eight keyed topics: CPU a minute", cpu_a_minute, 30.0, unit="CPU-s"))
-    return made

@@ -12,11 +12,11 @@ from pyiceberg.table import Table
 
 from bench.contenders.aging import state_of
 from bench.contenders.requests import CASES
-from bench.environment import BenchEnvironment, NotWhatWasProducedError, tell
+from bench.environment import BenchEnvironment, tell
 from bench.fill import make
 from bench.request_figures import SKIPPED, billed_of_a_commit
 from bench.shapes import SHAPES
-from bench.topics import Topic
+from bench.topics import NotWhatWasProducedError, Topic
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.lake.catalogs import pyiceberg_properties

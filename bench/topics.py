@@ -13,6 +13,10 @@ from frazil.declaration.documents.document import parse_environment
 from frazil.declaration.environment import Environment
 
 
+class NotWhatWasProducedError(Exception):
+    """A table does not hold what its topic's records leave: the figures of such a run are invalid."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
     """A filled topic: ids 0 to rows - 1."""
@@ -38,10 +42,6 @@ class Topic:
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
-
-    @staticmethod
-    def from_json(text: str) -> Topic:
-        return Topic(**json.loads(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

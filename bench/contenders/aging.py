@@ -10,45 +10,33 @@ from typing import Any
 from pyiceberg.catalog import Catalog, load_catalog
 
 from bench.accounting import Meter
-from bench.contenders.product import declared, driver, timed_commits
+from bench.contenders.product import declared, driver, ingestion, timed_commits
 from bench.fill import fill, last_records
-from bench.topics import Job, Topic
+from bench.topics import Job, NotWhatWasProducedError, Topic
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Upsert
-from frazil.decode.writers.topic_writers import writer_schemas
-from frazil.ingest.loop import Ingestion
-from frazil.ingest.reporting.events import Reporter
 from frazil.lake.catalogs import pyiceberg_properties
-from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import entries
 from tests.support.duckdb_reader import ask
 
 SEED = 7
 READS = 5
 EVERY = 50
-"""Commits between two looks at what the table consists of."""
+"""Commits between two reads of `meanwhile`."""
 PLANNING = "planning"
 _SUMS = "SELECT count(*), sum(id) FROM lake_table"
-
-
-class NotTheStateError(Exception):
-    """A reader does not find the state that the topic's records leave."""
 
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
     """Land the topic's keys at once, then `wants["commits"]` batches of changes; return the cost of each and of reading in the end.
 
-    The topic holds each key once. `wants["version"]` is the table's format version. `meanwhile` are single reads at each look, by a
-    busy machine: of the table as a follower leaves it between two compactions.
+    The topic holds each key once. `wants["version"]` is the table's format version. `meanwhile` are single reads every `EVERY`
+    commits, by a busy machine: of the table as a follower leaves it between two compactions.
     """
-    looks: list[Mapping[str, int]] = []
     meanwhile: list[Mapping[str, float]] = []
-    events: list[Mapping[str, Any]] = []
     keys, count = job.timed.keys, job.wants["commits"]
 
     def look(commits: list[float]) -> None:
         if len(commits) % EVERY == 0:
-            looks.append(_look(shared.iceberg, job.table, len(commits)))
             meanwhile.append({what: _seconds(read) for what, read in _readers(catalog, job.table).items()})
 
     catalog = load_catalog("lake", **pyiceberg_properties(job.environment, Secrets({}).read))
@@ -60,9 +48,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
                 fill(job.environment.kafka.bootstrap, [changes], seed=SEED, first=keys)
             pipeline = declared(replace(job, batch_rows=rows), job.timed, job.table, write=Upsert())
             pipeline = replace(pipeline, table=replace(pipeline.table, format_version=job.wants["version"]))
-            report = Reporter(events.append, pipeline.name, job.timed.name, shared.run, shared.clock)
-            Ingestion(pipeline, shared, writer_schemas(pipeline.topic, registry), report).drain()
-        looks.append(_look(shared.iceberg, job.table, len(commits)))
+            ingestion(shared, registry, pipeline).drain()
         name = shared.iceberg.name
         shared.spark.sql(
             f"CREATE TABLE {name}.{job.table}_fresh USING iceberg TBLPROPERTIES ('write.parquet.compression-codec'='zstd', "
@@ -70,32 +56,13 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
         )
         wanted = state_of(job.timed, keys + changes.rows)
         aged, fresh = _read(catalog, (job.table, f"{job.table}_fresh"), wanted)
-    compacted = [event for event in events if event["event"] == "files_compacted"]
     return {
         "version": job.wants["version"],
         "commits": commits[1:],
-        "looks": looks,
         "meanwhile": meanwhile,
-        "compacted": [{"seconds": event["seconds"], "ended": event["ended"]} for event in compacted],
         "aged": aged,
         "fresh": fresh,
         "peak_rss_mb": meter.peak_rss_mb(),
-    }
-
-
-def _look(iceberg: Iceberg, name: str, commits: int) -> Mapping[str, int]:
-    table = iceberg.load(name)
-    snapshot = table.currentSnapshot()
-    counted = entries(snapshot.summary())
-    totals = {
-        what: int(counted[f"total-{what}"]) for what in ("data-files", "delete-files", "position-deletes", "records")
-    }
-    manifests = int(snapshot.allManifests(table.io()).size())
-    return {
-        "commits": commits,
-        **totals,
-        "manifests": manifests,
-        "snapshots": len(iceberg.metadata(table)["snapshots"]),
     }
 
 
@@ -139,10 +106,10 @@ def _readers(catalog: Catalog, name: str) -> Mapping[str, Callable[[], object]]:
 
 
 def _seconds(read: Callable[[], object], wanted: object = None) -> float:
-    """Return the seconds of a read. Raises `NotTheStateError` if it finds something else than `wanted`, if that is given."""
+    """Return the seconds of a read. Raises `NotWhatWasProducedError` if it finds something else than `wanted`, if that is given."""
     began = time.monotonic()
     found = read()
     took = time.monotonic() - began
     if wanted is not None and found != wanted:
-        raise NotTheStateError(f"{found}, not {wanted}")
+        raise NotWhatWasProducedError(f"{found}, not {wanted}")
     return took

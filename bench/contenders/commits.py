@@ -12,12 +12,9 @@ from urllib.parse import urlparse
 from pyiceberg.catalog import load_catalog
 
 from bench.accounting import Meter
-from bench.contenders.product import declared, driver, timed_commits
+from bench.contenders.product import declared, driver, ingestion, timed_commits
 from bench.topics import Job
 from frazil.clients.secrets import Secrets
-from frazil.decode.writers.topic_writers import writer_schemas
-from frazil.ingest.loop import Ingestion
-from frazil.ingest.reporting.events import Reporter
 from frazil.job.context import JobContext
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.iceberg_java import Iceberg
@@ -39,9 +36,8 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
 
         commits = timed_commits()
         pipeline = declared(job, job.timed, job.table)
-        report = Reporter(look, pipeline.name, job.timed.name, shared.run, shared.clock)
         began = time.monotonic()
-        total = Ingestion(pipeline, shared, writer_schemas(pipeline.topic, registry), report).drain()
+        total = ingestion(shared, registry, pipeline, hear=look).drain()
         seconds = time.monotonic() - began
         assert len(commits) == wanted, f"{len(commits)} commits were timed, {wanted} expected"
         return {

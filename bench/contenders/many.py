@@ -7,40 +7,27 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from bench.accounting import Meter
-from bench.contenders.product import declared, driver, heard
+from bench.contenders.product import declared, drained, driver
 from bench.fill import fill
-from bench.topics import Job, Topic
-from frazil.ingest import runner
+from bench.topics import Job
 
 SEED = 7
-
-
-def topics_of(timed: Topic, pipelines: int) -> list[Topic]:
-    """Return the topics of a run: the timed one's name, numbered."""
-    return [replace(timed, name=f"{timed.name}_{number:02d}") for number in range(pipelines)]
 
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
     """Land each topic's few new records, together and alone in turns. The first turn creates the tables and warms up."""
     count, rounds = job.wants["pipelines"], job.wants["rounds"]
-    topics = topics_of(job.timed, count)
+    topics = [replace(job.timed, name=f"{job.timed.name}_{number:02d}") for number in range(count)]
     pipelines = [declared(job, topic, f"{job.table}_{number:02d}") for number, topic in enumerate(topics)]
     measured: list[dict[str, Any]] = []
     given = 0
     with driver(job) as (shared, registry):
 
-        def drained(chosen: list[Any]) -> int:
-            outcomes = runner.drain(chosen, shared, registry, heard, probe=False)
-            for outcome in outcomes.values():
-                if outcome.error:
-                    raise outcome.error
-            return sum(outcome.total.written for outcome in outcomes.values())
-
         def alone() -> int:
-            return sum(drained([pipeline]) for pipeline in pipelines)
+            return sum(drained([pipeline], shared, registry) for pipeline in pipelines)
 
         def together() -> int:
-            return drained(pipelines)
+            return drained(pipelines, shared, registry)
 
         def measure(name: str, way: Callable[[], int]) -> None:
             nonlocal given

@@ -7,12 +7,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from bench.accounting import Meter
-from bench.contenders.product import declared, driver, heard
+from bench.contenders.product import declared, driver, ingestion, landing
 from bench.fill import PARTITIONS, fill
 from bench.topics import Job, Topic
-from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest.loop import Ingestion
-from frazil.ingest.reporting.events import Reporter
 
 SEED = 7
 WARM_UP = 1
@@ -33,10 +31,8 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
     many, few, small = job.timed, few_of(job.timed), small_of(job.timed)
     with driver(job) as (shared, registry):
 
-        def ingestion(topic: Topic, table: str) -> Ingestion:
-            pipeline = declared(job, topic, table)
-            report = Reporter(heard, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
-            made = Ingestion(pipeline, shared, writer_schemas(pipeline.topic, registry), report)
+        def ready(topic: Topic, table: str) -> Ingestion:
+            made = ingestion(shared, registry, declared(job, topic, table))
             assert made._ready(), "the topic has no schema"
             return made
 
@@ -46,7 +42,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             return {**facts, **asdict(meter.read().since(before))}
 
         batches, landings = [], []
-        slow = ingestion(small, f"{job.table}_small") if job.wants["batches"] else None
+        slow = ready(small, f"{job.table}_small") if job.wants["batches"] else None
         for number in range(job.wants["batches"]):
             assert slow is not None
             fill(job.environment.kafka.bootstrap, [small], seed=SEED, first=number * small.rows)
@@ -56,9 +52,9 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             batches.append({**used, "files": int(snapshot.get("added-data-files"))})
         for number in range(job.wants["rounds"] + WARM_UP if job.wants["rounds"] else 0):
             for topic in (few, many):
-                landing = ingestion(topic, f"{job.table}_{topic.partitions}_{number}")
-                used = measured(lambda it=landing: _all_of(it), partitions=topic.partitions)  # type: ignore[misc]
-                assert landing.total.written == topic.rows, landing.total
+                large = ready(topic, f"{job.table}_{topic.partitions}_{number}")
+                used = measured(landing(large), partitions=topic.partitions)
+                assert large.total.written == topic.rows, large.total
                 landings.append(used)
         return {
             "batches": batches,
@@ -66,8 +62,3 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             "landings": landings[2 * WARM_UP :],
             "peak_rss_mb": meter.peak_rss_mb(),
         }
-
-
-def _all_of(ingestion: Ingestion) -> None:
-    while ingestion.poll():
-        pass

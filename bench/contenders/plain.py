@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,10 +11,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from bench.shapes import Format, Shape
-from bench.topics import Job
+from bench.topics import Job, Topic
 from frazil.lake.catalogs import spark_options
 from frazil.local.toolchain import class_path
 
+Offsets = dict[int, int]
 COORDINATES = ("topic", "partition", "offset", "timestamp")
 
 
@@ -39,6 +41,22 @@ def session(job: Job) -> Iterator[SparkSession]:
         yield spark
     finally:
         spark.stop()
+
+
+def read(
+    spark: SparkSession,
+    job: Job,
+    topic: Topic,
+    start: Offsets,
+    end: Offsets,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Read a topic between offsets of its partitions."""
+    reader = spark.read.format("kafka").options(**(options or {}))
+    reader = reader.option("kafka.bootstrap.servers", job.environment.kafka.bootstrap).option("subscribe", topic.name)
+    for name, offsets in (("startingOffsets", start), ("endingOffsets", end)):
+        reader = reader.option(name, json.dumps({topic.name: {str(p): offset for p, offset in offsets.items()}}))
+    return reader.load()
 
 
 def decoded(records: DataFrame, shape: Shape) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -32,7 +32,7 @@ from frazil.declaration import Topic as DeclaredTopic
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
-from frazil.ingest import loop
+from frazil.ingest import loop, runner
 from frazil.ingest.batch.staging import Staging
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Reporter
@@ -56,8 +56,7 @@ def ours(job: Job) -> Iterator[Mapping[str, Way]]:
 
         def ready(write: WriteMode, topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table, write=write)
-            writers = writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
-            return landing(Ingestion(pipeline, shared, writers, reporter(shared, pipeline)))
+            return landing(ingestion(shared, registry, pipeline))
 
         yield {way: partial(ready, write) for way, write in WRITE_MODES.items()}
 
@@ -74,9 +73,8 @@ def ours_as_spike(job: Job) -> Iterator[Mapping[str, Way]]:
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table, headers=False)
-            writers = writer_schemas(pipeline.topic, registry)
-            _create_with_four(shared, pipeline, writers)
-            return landing(_WithFour(pipeline, shared, writers, reporter(shared, pipeline)))
+            _create_with_four(shared, pipeline, writer_schemas(pipeline.topic, registry))
+            return landing(ingestion(shared, registry, pipeline, of=_WithFour))
 
         yield {"ours_as_spike": ready}
 
@@ -108,11 +106,6 @@ def timed_commits(behind: Callable[[list[float]], None] = lambda seconds: None) 
 
     loop.decide_and_finish = timed
     return seconds
-
-
-def reporter(shared: JobContext, pipeline: Pipeline) -> Reporter:
-    """Return the reporter of a pipeline, which raises if a batch was done again."""
-    return Reporter(heard, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
 
 
 class _FourColumns(Staging):
@@ -178,3 +171,26 @@ def heard(event: Mapping[str, Any]) -> None:
     """Hear a run's event. Raises if a batch was done again, whose figures would count twice."""
     if event["event"] == "batch_retried":
         raise RuntimeError(f"a batch was done again: {event}")
+
+
+def ingestion(
+    shared: JobContext,
+    registry: Registry,
+    pipeline: Pipeline,
+    *,
+    hear: Callable[[Mapping[str, Any]], None] = heard,
+    of: type[Ingestion] = Ingestion,
+) -> Ingestion:
+    """Return the ingestion of a pipeline. By default it raises if a batch was done again."""
+    report = Reporter(hear, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
+    writers = writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
+    return of(pipeline, shared, writers, report)
+
+
+def drained(pipelines: Sequence[Pipeline], shared: JobContext, registry: Registry) -> int:
+    """Land what the topics have, as `frazil run`. Return the written rows. Raises the error of a pipeline."""
+    outcomes = runner.drain(pipelines, shared, registry, heard, probe=False).values()
+    for outcome in outcomes:
+        if outcome.error:
+            raise outcome.error
+    return sum(outcome.total.written for outcome in outcomes)

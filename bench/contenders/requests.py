@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +13,8 @@ from confluent_kafka import Producer
 
 from bench.accounting import Meter
 from bench.bodies import pool
-from bench.contenders.product import declared, driver, heard
-from bench.counting_proxy import Asked, CountingProxy
+from bench.contenders.product import declared, drained, driver, ingestion
+from bench.counting_proxy import CountingProxy
 from bench.fill import produce
 from bench.shapes import SHAPES
 from bench.topics import Job
@@ -24,10 +23,6 @@ from frazil.declaration.catalogs import GlueCatalog
 from frazil.declaration.documents.document import environment_document
 from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Environment
-from frazil.decode.writers.topic_writers import writer_schemas
-from frazil.ingest import runner
-from frazil.ingest.loop import Ingestion
-from frazil.ingest.reporting.events import Reporter
 
 SEED = 7
 
@@ -81,27 +76,19 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
         job = replace(job, environment_file=_through(environment, proxy, Path(job.folder)))
         with driver(job) as (shared, registry):
             pipeline = _pipeline(job, case)
-            counted = _Counted(proxy)
-
-            def drained() -> None:
-                for outcome in runner.drain([pipeline], shared, registry, heard, probe=False).values():
-                    if outcome.error:
-                        raise outcome.error
-
             send(case.keys or job.timed.rows)
-            drained()
-            report = Reporter(heard, pipeline.name, job.timed.name, shared.run, shared.clock)
-            ingestion = Ingestion(pipeline, shared, writer_schemas(pipeline.topic, registry), report)
+            drained([pipeline], shared, registry)
+            batches = ingestion(shared, registry, pipeline)
 
             def poll() -> None:
-                if not ingestion.poll():
+                if not batches.poll():
                     raise RuntimeError("the batch was not landed")
 
             def commits(count: int) -> list[dict[str, Any]]:
                 found = []
                 for _ in range(count):
                     send(job.timed.rows)
-                    found.append(counted.of(poll))
+                    found.append(_counted(proxy, poll))
                 return found
 
             usual = commits(job.wants["commits"])
@@ -117,21 +104,13 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             }
 
 
-class _Counted:
-    def __init__(self, proxy: CountingProxy) -> None:
-        self._proxy = proxy
-
-    def of(self, act: Callable[[], object]) -> dict[str, Any]:
-        """Return the wall seconds of an act, and its requests."""
-        before, began = self._proxy.counted(), time.monotonic()
-        act()
-        seconds, after = time.monotonic() - began, self._proxy.counted()
-        return {"wall": round(seconds, 4), "requests": named(after - before)}
-
-
-def named(counts: Counter[Asked]) -> dict[str, int]:
-    """Return counts by names, for JSON."""
-    return {f"{kind} {of}": count for (kind, of), count in sorted(counts.items())}
+def _counted(proxy: CountingProxy, act: Callable[[], object]) -> dict[str, Any]:
+    """Return the wall seconds of an act, and its requests by names."""
+    before, began = proxy.counted(), time.monotonic()
+    act()
+    seconds, after = time.monotonic() - began, proxy.counted()
+    counts = {f"{kind} {of}": count for (kind, of), count in sorted((after - before).items())}
+    return {"wall": round(seconds, 4), "requests": counts}
 
 
 def _through(environment: Environment, proxy: CountingProxy, folder: Path) -> str:

@@ -12,15 +12,12 @@ from random import Random
 from typing import Any
 
 from bench.accounting import Meter, Usage, without_broker
-from bench.contenders.product import driver, reporter
+from bench.contenders.product import driver, ingestion
 from bench.topics import Job
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Append, Debezium, ErrorMode, Json, Pipeline, Table, Text, Upsert
 from frazil.declaration import Topic as DeclaredTopic
-from frazil.decode.writers.topic_writers import writer_schemas
-from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest import runner
-from frazil.ingest.loop import Ingestion
 from frazil.job.context import JobContext
 from frazil.local.produce.produce import TopicWriter
 
@@ -50,15 +47,14 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
         kind, dice = list(KINDS)[wants["kind"]], Random(7)
         pipeline, writer = _pipeline(job, kind, job.table), TopicWriter(job.environment.kafka.bootstrap, job.table)
         writer.create(PARTITIONS)
-        writers = writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
-        ingestion = Ingestion(pipeline, shared, writers, reporter(shared, pipeline))
+        landed = ingestion(shared, registry, pipeline)
         batches: list[Usage] = []
         for number in range(wants["batches"]):
             writer.send(_records(kind, dice, number * wants["rows"], wants["rows"], KEYS))
             before = meter.read()
-            ingestion.poll()
+            landed.poll()
             batches.append(meter.read().since(before))
-        total = ingestion.total
+        total = landed.total
         assert total.read == wants["batches"] * wants["rows"], total
     return {"kind": kind, "cpu": [without_broker(batch.cpu) for batch in batches], "wall": [b.wall for b in batches]}
 

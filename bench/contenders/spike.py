@@ -16,13 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from bench.contenders.plain import COORDINATES, create, session
+from bench.contenders.plain import COORDINATES, Offsets, create, read, session
 from bench.topics import Job, Topic, Way
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 
 TAG, END = "frazil_spike", "frazil.end"
-Offsets = dict[int, int]
 _FETCH = {
     "kafka.max.partition.fetch.bytes": str(8 << 20),
     "kafka.fetch.max.bytes": str(64 << 20),
@@ -41,7 +40,7 @@ def spike(job: Job) -> Iterator[Mapping[str, Way]]:
 
         def ready(topic: Topic, table: str) -> Callable[[], None]:
             begin = dict.fromkeys(range(topic.partitions), 0)
-            create(spark, _decode(_read(spark, job, topic, begin, begin), topic), table)
+            create(spark, _decode(read(spark, job, topic, begin, begin, _FETCH), topic), table)
             return lambda: _land(spark, iceberg, job, topic, table)
 
         yield {"spike": ready}
@@ -53,7 +52,7 @@ def _land(spark: SparkSession, iceberg: Iceberg, job: Job, topic: Topic, table: 
     with ThreadPoolExecutor(1) as publisher:
         while at != end:
             to = {p: min(end[p], at[p] + job.batch_rows // len(end)) for p in at}
-            files = _stage(iceberg, table, _decode(_read(spark, job, topic, at, to), topic))
+            files = _stage(iceberg, table, _decode(read(spark, job, topic, at, to, _FETCH), topic))
             if publishing:
                 publishing.result()
             publishing, at = publisher.submit(_publish, iceberg, table, files, at, to), to
@@ -64,14 +63,6 @@ def _land(spark: SparkSession, iceberg: Iceberg, job: Job, topic: Topic, table: 
 def _ends(topic: Topic) -> Offsets:
     share = range(topic.partitions)
     return {p: len(range(p, topic.rows, topic.partitions)) for p in share}
-
-
-def _read(spark: SparkSession, job: Job, topic: Topic, start: Offsets, end: Offsets) -> DataFrame:
-    reader = spark.read.format("kafka").options(**_FETCH)
-    reader = reader.option("kafka.bootstrap.servers", job.environment.kafka.bootstrap).option("subscribe", topic.name)
-    for name, offsets in (("startingOffsets", start), ("endingOffsets", end)):
-        reader = reader.option(name, json.dumps({topic.name: {str(p): offset for p, offset in offsets.items()}}))
-    return reader.load()
 
 
 def _decode(records: DataFrame, topic: Topic) -> DataFrame:

@@ -19,10 +19,9 @@ from pyspark.sql import functions as F
 
 from bench.accounting import Meter
 from bench.contenders.keyed_rows import NAMES, PRIME, Changes, Held, create, fill, rows
-from bench.contenders.merge_text import MERGE_SETTINGS, merge_statement
+from bench.contenders.merges import MERGE_SETTINGS, merge_statement, staged_merge
 from bench.contenders.product import driver
-from bench.contenders.staged_merge import staged_merge
-from bench.topics import Job
+from bench.topics import Job, NotWhatWasProducedError
 from frazil.job.context import JobContext
 from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.request import CommitRequest, Extra
@@ -42,17 +41,12 @@ from tests.support.agreeing_index import Free
 PIPELINE = "bench"
 
 
-class NotWhatWasChangedError(Exception):
-    """A table does not hold what its batches leave."""
-
-
 def run(job: Job, meter: Meter) -> dict[str, Any]:
     """Commit batches to a table of each size in turn; return what each took.
 
     `wants` has the rounds by the table's rows. The first round of a format on the first table warms up, and is not counted. All ways
-    get the same batches, on tables of the same data files. The index is made before the first round; `indexes` says what that took.
+    get the same batches, on tables of the same data files. The index is made before the first round.
     """
-    indexes: list[dict[str, Any]] = []
     batches: list[dict[str, Any]] = []
     with driver(job) as (shared, _):
         for place, (size, wanted) in enumerate(job.wants.items()):
@@ -61,31 +55,19 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             fill(shared.spark, shared.iceberg, base, int(size))
             for version in (2, 3):
                 warm_up = 0 if place else 1
-                found = _rounds(job, shared, meter, base, version, int(size), wanted + warm_up, indexes)
+                found = _rounds(job, shared, meter, base, version, int(size), wanted + warm_up)
                 batches += [one for one in found if one["round"] >= warm_up]
                 if (place, version) == (1, 2):
                     batches.append(_staged_batch(job, shared, meter, base, version, int(size)))
-    return {"batches": batches, "indexes": indexes, "peak_rss_mb": meter.peak_rss_mb()}
+    return {"batches": batches, "peak_rss_mb": meter.peak_rss_mb()}
 
 
 def _rounds(
-    job: Job,
-    shared: JobContext,
-    meter: Meter,
-    base: str,
-    version: int,
-    size: int,
-    rounds: int,
-    indexes: list[dict[str, Any]],
+    job: Job, shared: JobContext, meter: Meter, base: str, version: int, size: int, rounds: int
 ) -> list[dict[str, Any]]:
     found, changes = [], Changes(size, np.random.default_rng(size))
     names = {way: f"{job.table}_{way}_{size}_v{version}" for way in ("ours", "indexed", "merge")}
-    index = IndexResolver(
-        ScanResolver(shared.iceberg, names["indexed"]),
-        shared,
-        lambda event, facts: indexes.append({"event": event, "version": version, **facts}),
-        Free(),
-    )
+    index = IndexResolver(ScanResolver(shared.iceberg, names["indexed"]), shared, lambda event, facts: None, Free())
     ways = {"ours": _ours, "indexed": partial(_ours, index=index), "merge": _merge}
     for way, name in names.items():
         create(shared.iceberg, name, version, copy_on_write=way == "merge")
@@ -113,7 +95,7 @@ def _staged_batch(job: Job, shared: JobContext, meter: Meter, base: str, version
     changes = Changes(size, np.random.default_rng(size))
     changes.batch(1, file)
     batch = _read(shared, file, 1)
-    merge = partial(staged_merge, shared.spark, f"{shared.iceberg.name}.{name}", batch, batch.count())
+    merge = partial(staged_merge, shared.spark, f"{shared.iceberg.name}.{name}", batch, batch.count(), NAMES)
     used = measured(meter, folder(shared, name), merge)
     check(shared, name, changes)
     return {"way": "staged", "round": 0, "version": version, "rows": size, **used}
@@ -201,4 +183,4 @@ def check(shared: JobContext, name: str, held: Held) -> None:
     table = shared.spark.table(f"{shared.iceberg.name}.{name}")
     found = table.agg(F.count("id"), F.sum("id"), F.sum(square), F.sum("version"))
     if (got := tuple(found.collect()[0])) != held.expected:
-        raise NotWhatWasChangedError(f"{name}: rows, sums of ids, squares, versions are {got}, not {held.expected}")
+        raise NotWhatWasProducedError(f"{name}: rows, sums of ids, squares, versions are {got}, not {held.expected}")

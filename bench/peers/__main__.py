@@ -8,16 +8,21 @@ from dataclasses import asdict
 from typing import Any
 
 from bench import command, rounds
-from bench.environment import OUT, ground
-from bench.peers import state_race, trickle_race
+from bench.environment import OUT, BenchEnvironment, ground, tell
+from bench.fill import make
+from bench.peers import state_race
 from bench.peers.jars import LOCK, flink_jars, sink_jars
 from bench.peers.page import section
 from bench.peers.races import CAPTIONS, RACES
 from bench.plan import chosen
+from bench.shapes import SHAPES
+from bench.small import SECONDS, WARM_SECONDS
 from frazil.local.toolchain.jars import lock_file, locked
 
 STATE, TRICKLES = "state", "trickles"
 """Names of the races of state tables and of trickles, among those of the shapes."""
+TRICKLE_WAYS = {"flink_job": ("flink_trickles", 1), "flink_jobs": ("flink_trickles", 8), "ours": ("small", 0)}
+"""The process of each contender of the trickles, and its jobs of Flink."""
 
 
 def main() -> None:
@@ -33,7 +38,7 @@ def main() -> None:
             found["races"][race.shape] = [asdict(figure) for figure in rounds.run_from_cold(here, race)]
             command.keep(given, found, time.monotonic() - began, **versions())
         if TRICKLES in given.shape or not (given.shape or given.way):
-            found["trickles"] = trickle_race.run(here, rounds=given.rounds)
+            found["trickles"] = _trickles(here, given.rounds or 1)
         if _has_state(given):
             found["state"] = state_race.run(here, ways=given.way, scale=given.scale, rounds=given.rounds)
     document = command.keep(given, found, time.monotonic() - began, **versions())
@@ -45,6 +50,19 @@ def _has_state(given: argparse.Namespace) -> bool:
     if given.shape:
         return STATE in given.shape
     return not given.way or any(way in given.way for way in state_race.HOSTS)
+
+
+def _trickles(here: BenchEnvironment, rounds: int) -> dict[str, Any]:
+    """Follow eight keyed topics with a few records a second each, by each contender in turns. Return the figures of each by its rounds."""
+    unread = make(here.world, SHAPES["light_avro"], "trickle_unread", 0, partitions=1)
+    wants = {"seconds": SECONDS, "warm_seconds": WARM_SECONDS}
+    found: dict[str, Any] = {way: [] for way in TRICKLE_WAYS}
+    for number in range(rounds):
+        for way, (contender, jobs) in TRICKLE_WAYS.items():
+            job = here.job(contender, f"trickle_{way}_{number}", unread, wants={**wants, "jobs": jobs})
+            found[way].append(here.run(job))
+            tell(f"  trickles, {way}: {found[way][-1]}")
+    return found
 
 
 def versions() -> dict[str, str]:

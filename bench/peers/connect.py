@@ -34,7 +34,6 @@ READY_SECONDS = 60
 LONGEST_SECONDS = 900
 SINK = "org.apache.iceberg.connect.IcebergSinkConnector"
 _LOOK_SECONDS = 0.1
-_LOOKS_BETWEEN_STATES = 20
 
 
 @contextmanager
@@ -55,7 +54,13 @@ def connect(job: Job) -> Iterator[Mapping[str, Way]]:
 
             def land() -> int:
                 request(worker, "PUT", f"/connectors/{name}/config", settings)
-                found = _await_rows(worker, name, lambda: lake.landed(catalog, table), topic.rows)
+                found = lake.await_count(
+                    name,
+                    lambda: lake.landed(catalog, table),
+                    topic.rows,
+                    check=lambda: _check(worker, name),
+                    longest_seconds=LONGEST_SECONDS,
+                )
                 leaving.append(threading.Thread(target=request, args=(worker, "DELETE", f"/connectors/{name}")))
                 leaving[-1].start()
                 return found
@@ -63,18 +68,6 @@ def connect(job: Job) -> Iterator[Mapping[str, Way]]:
             return land
 
         yield {"connect": ready}
-
-
-def _await_rows(worker: str, name: str, landed: Callable[[], int], wanted: int) -> int:
-    deadline, looks = time.monotonic() + LONGEST_SECONDS, 0
-    while (found := landed()) < wanted:
-        if looks % _LOOKS_BETWEEN_STATES == 0:
-            _check(worker, name)
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"{name}: {found} of {wanted} rows after {LONGEST_SECONDS} s")
-        looks += 1
-        time.sleep(_LOOK_SECONDS)
-    return found
 
 
 def _check(worker: str, name: str) -> None:

@@ -47,12 +47,14 @@ appender.f.layout.pattern = %d %p %c{1} %m%n
 rootLogger.level = warn
 rootLogger.appenderRef.f.ref = f
 """
-METADATA_TYPES = {
+_METADATA_TYPES = {
     "topic": "STRING NOT NULL",
     "partition": "INT NOT NULL",
     "offset": "BIGINT NOT NULL",
     "timestamp": "TIMESTAMP_LTZ(3) NOT NULL",
 }
+PLACES = tuple(f"`_kafka_{name}` {_METADATA_TYPES[name]} METADATA FROM '{name}' VIRTUAL" for name in COORDINATES)
+"""The columns of a source that have the place of a record."""
 
 
 @contextmanager
@@ -85,20 +87,26 @@ def flink(job: Job) -> Iterator[Mapping[str, Way]]:
 def source(job: Job, topic: Topic, *, coordinates: bool) -> str:
     """Return the statement that declares a topic, from its begin to its present end."""
     columns = source_columns(job.shape)
-    if coordinates:
-        columns += [f"`_kafka_{name}` {METADATA_TYPES[name]} METADATA FROM '{name}' VIRTUAL" for name in COORDINATES]
+    columns += PLACES if coordinates else ()
     settings = {
         "connector": "kafka",
-        "topic": topic.name,
-        "properties.bootstrap.servers": job.environment.kafka.bootstrap,
-        "properties.group.id": f"flink-{topic.name}",
-        "properties.commit.offsets.on.checkpoint": "false",
+        **consumer(job, topic.name),
         "scan.startup.mode": "earliest-offset",
         "scan.bounded.mode": "latest-offset",
         **_format(job),
     }
     name = _name(topic, coordinates=coordinates)
     return f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({', '.join(columns)}) {options(settings)}"
+
+
+def consumer(job: Job, topic: str) -> dict[str, str]:
+    """Return the options that each source of a topic has."""
+    return {
+        "topic": topic,
+        "properties.bootstrap.servers": job.environment.kafka.bootstrap,
+        "properties.group.id": f"flink-{topic}",
+        "properties.commit.offsets.on.checkpoint": "false",
+    }
 
 
 def _name(topic: Topic, *, coordinates: bool) -> str:

@@ -7,8 +7,7 @@ of one. So the batch is produced while the job runs, and is measured until the c
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +16,7 @@ from pyiceberg.catalog import Catalog
 
 from bench.peers import lake
 from bench.peers.columns import COORDINATES, selected, source_columns, table_row
-from bench.peers.flink import METADATA_TYPES, avro_format, options, tables, without_instants
+from bench.peers.flink import PLACES, avro_format, consumer, options, tables, without_instants
 from bench.peers.state_topics import KEY, changes, fill_batch
 from bench.shapes import Shape
 from bench.topics import Job, Topic, Way
@@ -26,8 +25,6 @@ from frazil.schemas.types import Field, Kind, Primitive, Struct
 CHECKPOINT_SECONDS = 5
 LONGEST_SECONDS = 180
 PROPERTIES = {"write.upsert.enabled": "true"}
-_LOOK_SECONDS = 0.1
-_LOOKS_BETWEEN_STATES = 20
 
 
 @contextmanager
@@ -38,7 +35,8 @@ def flink_state(job: Job) -> Iterator[Mapping[str, Way]]:
 
         def load(topic: Topic, table: str) -> Callable[[], int]:
             lake.create(catalog, table, state_row(job.shape), key=[KEY], more=PROPERTIES)
-            asked(lambda: environment.executeSql(source(job, topic)))
+            columns = source_columns(job.shape, has_deletes=True)
+            asked(lambda: environment.executeSql(source(job, topic.name, columns, _format(job))))
 
             def land() -> int:
                 jobs[table] = asked(lambda: environment.executeSql(insert(job.shape, topic, table)))
@@ -66,23 +64,24 @@ def state_row(shape: Shape) -> Struct:
     return Struct((*table_row(shape, coordinates=True).fields, Field(KEY, Primitive(Kind.STRING))))
 
 
-def source(job: Job, topic: Topic) -> str:
-    """Return the statement that declares a topic as the changes of a table."""
-    columns = source_columns(job.shape, has_deletes=True)
-    columns += [f"`_kafka_{name}` {METADATA_TYPES[name]} METADATA FROM '{name}' VIRTUAL" for name in COORDINATES]
-    value = {**avro_format(job), "avro-confluent.schema": json.dumps(optional(without_instants(_schema(job))))}
+def source(job: Job, topic: str, columns: Sequence[str], value: Mapping[str, str]) -> str:
+    """Return the statement that declares a topic as the changes of a table. `value` has the options of the values' format."""
     settings = {
         "connector": "upsert-kafka",
-        "topic": topic.name,
-        "properties.bootstrap.servers": job.environment.kafka.bootstrap,
-        "properties.group.id": f"flink-{topic.name}",
-        "properties.commit.offsets.on.checkpoint": "false",
+        **consumer(job, topic),
         "key.format": "raw",
-        **{f"value.{name}": value for name, value in value.items()},
+        **{f"value.{name}": option for name, option in value.items()},
         "value.fields-include": "EXCEPT_KEY",
     }
-    listed = ", ".join([*columns, f"`{KEY}` STRING NOT NULL", f"PRIMARY KEY (`{KEY}`) NOT ENFORCED"])
-    return f"CREATE TEMPORARY TABLE IF NOT EXISTS `{topic.name}` ({listed}) {options(settings)}"
+    listed = ", ".join([*columns, *PLACES, f"`{KEY}` STRING NOT NULL", f"PRIMARY KEY (`{KEY}`) NOT ENFORCED"])
+    return f"CREATE TEMPORARY TABLE IF NOT EXISTS `{topic}` ({listed}) {options(settings)}"
+
+
+def _format(job: Job) -> dict[str, str]:
+    return {
+        **avro_format(job),
+        "avro-confluent.schema": json.dumps(optional(without_instants(json.loads(job.shape.schema)))),
+    }
 
 
 def insert(shape: Shape, topic: Topic, table: str) -> str:
@@ -127,21 +126,14 @@ def asked(question: Callable[[], Any]) -> Any:
         raise RuntimeError(str(failed)) from None
 
 
-def _schema(job: Job) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(job.shape.schema)
-    return found
-
-
 def _await(running: Any, catalog: Catalog, table: str, wanted: int) -> int:
-    deadline, looks = time.monotonic() + LONGEST_SECONDS, 0
-    while (found := changed(catalog, table)) < wanted:
-        if looks % _LOOKS_BETWEEN_STATES == 0:
-            _check(running)
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"{table}: Flink committed {found} of {wanted} records in {LONGEST_SECONDS} s")
-        looks += 1
-        time.sleep(_LOOK_SECONDS)
-    return found
+    return lake.await_count(
+        table,
+        lambda: changed(catalog, table),
+        wanted,
+        check=lambda: _check(running),
+        longest_seconds=LONGEST_SECONDS,
+    )
 
 
 def _check(running: Any) -> None:

@@ -15,8 +15,8 @@ from bench.accounting import Meter
 from bench.contenders.small import PLAIN, Commit, trickle_names, trickling
 from bench.peers import lake
 from bench.peers.columns import COORDINATES, FLINK_TYPES
-from bench.peers.flink import METADATA_TYPES, options, tables
-from bench.peers.flink_state import CHECKPOINT_SECONDS, PROPERTIES, asked
+from bench.peers.flink import tables
+from bench.peers.flink_state import CHECKPOINT_SECONDS, PROPERTIES, asked, source
 from bench.peers.state_topics import KEY
 from bench.topics import Job
 from frazil.schemas.declared_columns import declared_type
@@ -37,11 +37,16 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
         if is_one_job := job.wants["jobs"] == 1:
             flink.getConfig().set("parallelism.default", "1")  # more subtasks have nothing to read, and cost
         statements, running = flink.createStatementSet(), []
-        for number, name in enumerate(names):
+        columns = [
+            f"`{field.name}` {FLINK_TYPES[field.type.kind]}"
+            for field in ROW.fields
+            if isinstance(field.type, Primitive)
+        ]
+        for name in names:
             lake.create(catalog, name, table_row, key=[KEY], more=PROPERTIES)
-            asked(lambda topic=name, number=number: flink.executeSql(_source(job, topic, number)))
+            asked(lambda topic=name: flink.executeSql(source(job, topic, columns, {"format": "json"})))
             picked = ", ".join(f"`{field.name}`" for field in table_row.fields)
-            statement = f"INSERT INTO lake.{name} SELECT {picked} FROM `topic_{number}`"
+            statement = f"INSERT INTO lake.{name} SELECT {picked} FROM `{name}`"
             if is_one_job:
                 statements.addInsertSql(statement)
             else:
@@ -51,25 +56,6 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
         for one in running:
             one.getJobClient().get().cancel().get()
     return found
-
-
-def _source(job: Job, topic: str, number: int) -> str:
-    columns = [
-        f"`{field.name}` {FLINK_TYPES[field.type.kind]}" for field in ROW.fields if isinstance(field.type, Primitive)
-    ]
-    columns += [f"`_kafka_{name}` {METADATA_TYPES[name]} METADATA FROM '{name}' VIRTUAL" for name in COORDINATES]
-    settings = {
-        "connector": "upsert-kafka",
-        "topic": topic,
-        "properties.bootstrap.servers": job.environment.kafka.bootstrap,
-        "properties.group.id": f"flink-{topic}",
-        "properties.commit.offsets.on.checkpoint": "false",
-        "key.format": "raw",
-        "value.format": "json",
-        "value.fields-include": "EXCEPT_KEY",
-    }
-    listed = ", ".join([*columns, f"`{KEY}` STRING NOT NULL", f"PRIMARY KEY (`{KEY}`) NOT ENFORCED"])
-    return f"CREATE TEMPORARY TABLE `topic_{number}` ({listed}) {options(settings)}"
 
 
 def _commits(catalog: Catalog, names: list[str]) -> Iterator[Commit]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from bench.contenders.product import declared, driver, landing, reporter
+from bench.contenders.product import declared, driver, ingestion, landing
 from bench.topics import Job, Topic, Way
 from frazil.declaration import Upsert
-from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest.loop import Ingestion
 
 
@@ -19,20 +18,17 @@ def frazil_state(job: Job) -> Iterator[Mapping[str, Way]]:
     with driver(job) as (shared, registry):
 
         def load(topic: Topic, table: str) -> Callable[[], int]:
-            pipeline = declared(job, topic, table, write=Upsert())
-            ingestion = Ingestion(
-                pipeline, shared, writer_schemas(pipeline.topic, registry), reporter(shared, pipeline)
-            )
-            runs[table] = ingestion, landing(ingestion)
+            made = ingestion(shared, registry, declared(job, topic, table, write=Upsert()))
+            runs[table] = made, landing(made)
             return batch(topic, table)
 
         def batch(topic: Topic, table: str) -> Callable[[], int]:
-            ingestion, land = runs[table]
-            before = ingestion.total.read
+            made, land = runs[table]
+            before = made.total.read
 
             def counted() -> int:
                 land()
-                return ingestion.total.read - before
+                return made.total.read - before
 
             return counted
 

@@ -1,7 +1,4 @@
-"""The jars of the peers: those of `peers.jars.lock` beside this module, fetched once into the user's cache, and some of pyspark.
-
-`python -m bench.peers.jars` fetches them and checks each hash again.
-"""
+"""The jars of the peers: those of `peers.jars.lock` beside this module, fetched once into the user's cache, and some of pyspark."""
 
 from __future__ import annotations
 
@@ -39,13 +36,3 @@ def _of_pyspark(*names: str) -> list[Path]:
     folder = Path(spec.origin).parent / "jars"
     found = [next(folder.glob(f"{name}-[0-9]*.jar")) for name in names]
     return sorted(found)
-
-
-def main() -> None:
-    for purpose in (FLINK, ICEBERG_SINK):
-        files = jars(purpose, lock=LOCK, recheck=True)
-        print(f"{purpose}: {len(files)} files, {sum(file.stat().st_size for file in files) / 1e6:.0f} MB")
-
-
-if __name__ == "__main__":
-    main()

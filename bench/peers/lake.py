@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.schema import Schema
@@ -13,6 +14,8 @@ from frazil.lake.catalogs import pyiceberg_properties, spark_options
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.types import Struct
 
+_LOOK_SECONDS = 0.1
+_LOOKS_BETWEEN_STATES = 20
 PROPERTIES = {"format-version": "2", "write.metadata.compression-codec": "gzip"}
 
 
@@ -43,3 +46,18 @@ def landed(catalog: Catalog, table: str) -> int:
     """Return the rows of the current snapshot."""
     snapshot = catalog.load_table(table).current_snapshot()
     return 0 if snapshot is None or snapshot.summary is None else int(snapshot.summary["total-records"] or 0)
+
+
+def await_count(
+    what: str, counted: Callable[[], int], wanted: int, *, check: Callable[[], None], longest_seconds: float
+) -> int:
+    """Return the count as soon as it is at least `wanted`. Meanwhile `check` raises if the engine failed."""
+    deadline, looks = time.monotonic() + longest_seconds, 0
+    while (found := counted()) < wanted:
+        if looks % _LOOKS_BETWEEN_STATES == 0:
+            check()
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{what}: {found} of {wanted} after {longest_seconds:.0f} s")
+        looks += 1
+        time.sleep(_LOOK_SECONDS)
+    return found

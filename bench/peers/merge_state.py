@@ -5,7 +5,6 @@ Staging saves the `MERGE` from reading and decoding the topic twice.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -13,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from bench.contenders.merge_text import MERGE_SETTINGS, merge_statement
-from bench.contenders.plain import COORDINATES, session
+from bench.contenders.merges import MERGE_SETTINGS, merge_statement
+from bench.contenders.plain import COORDINATES, read, session
 from bench.peers import lake
 from bench.peers.flink_state import state_row
 from bench.peers.state_topics import IS_DELETE, KEY, loaded, produced, staging_of
@@ -60,17 +59,9 @@ def last_of_each_key(records: DataFrame, shape: Shape) -> DataFrame:
 def _merge(spark: SparkSession, job: Job, topic: Topic, table: str, begin: int, end: int) -> int:
     columns = [field.name for field in state_row(job.shape).fields]
     staging = f"lake.{staging_of(table)}"
-    last_of_each_key(_read(spark, job, topic, begin, end), job.shape).writeTo(staging).using(
+    start, stop = (dict.fromkeys(range(topic.partitions), number // topic.partitions) for number in (begin, end))
+    last_of_each_key(read(spark, job, topic, start, stop), job.shape).writeTo(staging).using(
         "iceberg"
     ).createOrReplace()
     spark.sql(merge_statement(f"lake.{table}", staging, columns, key=KEY, is_delete=IS_DELETE))
     return end - begin
-
-
-def _read(spark: SparkSession, job: Job, topic: Topic, begin: int, end: int) -> DataFrame:
-    """Read the records of these numbers."""
-    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", job.environment.kafka.bootstrap)
-    for name, number in (("startingOffsets", begin), ("endingOffsets", end)):
-        offsets = {str(partition): number // topic.partitions for partition in range(topic.partitions)}
-        reader = reader.option(name, json.dumps({topic.name: offsets}))
-    return reader.option("subscribe", topic.name).load()

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.page_part import PAGE, PagePart
+from bench.figures_page import PAGE, PagePart
 from bench.peers.races import CANNOT
 from bench.peers.state_page import state_section
-from bench.peers.trickle_race import trickle_section
 from bench.rounds import Figure, middle, of, ratio
 from bench.shapes import SHAPES
 
@@ -28,20 +27,6 @@ _COLUMNS = {
 }
 
 
-LEFT_OUT = """What the figures do not say:
-
-| | Flink SQL | Kafka Connect | Frazil |
-|---|---|---|---|
-| JSON | no frame; a missing or unknown field passes | the same, without a schema | framed; values are checked against the schema, text after them is refused |
-| a record that cannot be read | the job fails, or drops it without a trace | the task fails, or a dead-letter topic takes it | a dead-letter table has its bytes and the reason |
-| commit | at its end, and every 10 s | every 5 s: a landing waits for the last | when a batch is written |
-
-- Headers, key and schema id are landed by Frazil's eight columns only. Flink could land headers and key.
-- Instants have milliseconds. Frazil could land microseconds.
-- Frazil's JVM has the parallel collector. Its CPU includes the driver's Python.
-- Cold figures last from the start of a process to its first landing's last row. Frazil's include the table's creation."""
-
-
 def figures_of(document: Mapping[str, Any]) -> dict[str, list[Figure]]:
     """Return the figures of a run's document, by shape."""
     return {shape: [Figure(**figure) for figure in found] for shape, found in document["races"].items()}
@@ -50,7 +35,6 @@ def figures_of(document: Mapping[str, Any]) -> dict[str, list[Figure]]:
 def section(document: Mapping[str, Any]) -> str:
     """Return the part of the page that one run's document makes."""
     races, state = figures_of(document), state_section(document.get("state"))
-    state += trickle_section(document.get("trickles"))
     if not races:
         return "\n".join(state)
     lines = [
@@ -62,8 +46,6 @@ def section(document: Mapping[str, Any]) -> str:
         *_compared(races),
         "",
         f"![CPU-seconds per million rows]({PLOT.name})",
-        "",
-        LEFT_OUT,
         *state,
     ]
     return "\n".join(lines)

@@ -11,7 +11,6 @@ CAPTIONS = {
     "ours_as_spike": "Frazil, four metadata columns",
     "ours": "Frazil, its eight metadata columns",
 }
-PEERS = ("flink", "connect")
 _ALL = ("flink", "connect", "ours_as_spike", "ours")
 
 RACES = (

@@ -32,11 +32,6 @@ _COLUMNS = (
     (PYICEBERG, "cpu"),
 )
 _WAY = {way: caption.partition(":")[0].partition(",")[0] for way, caption in CAPTIONS.items()}
-LEFT_OUT = """- Readers read all rows before compaction: Spark in a warm process, DuckDB and PyIceberg in a new one, without its start. Deletes are keys for Flink, positions for Frazil.
-- Spark also loads with the `MERGE`. MB include staging.
-- Flink has its state on the heap. Each checkpoint (every 5 s) writes all of it, and its wall time includes the wait for one.
-- Frazil's tables have eight metadata columns, the others four and the key. All are of format version 2.
-- Kafka Connect is not in this race: settings of upserts are [reported](https://github.com/apache/iceberg/issues/17542) to have no effect."""
 
 
 def figures_of(state: Mapping[str, Any]) -> list[StateFigure]:
@@ -61,16 +56,11 @@ def state_section(state: Mapping[str, Any] | None) -> list[str]:
         *(
             f"| {caption} | {' | '.join(_cells(figures, way))} |"
             for way, caption in CAPTIONS.items()
-            if _ran(figures, way)
+            if any(figure.way == way for figure in figures)
         ),
         "",
         *_refused(figures),
-        LEFT_OUT,
     ]
-
-
-def _ran(figures: Sequence[StateFigure], way: str) -> bool:
-    return any(figure.way == way for figure in figures)
 
 
 def _of(figures: Sequence[StateFigure], way: str, step: str) -> list[StateFigure]:

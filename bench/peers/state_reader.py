@@ -9,11 +9,7 @@ from pyspark.sql import functions as F
 
 from bench.contenders.product import driver
 from bench.peers.state_topics import KEY, changes
-from bench.topics import Job, Topic, Way
-
-
-class NotTheStateError(Exception):
-    """A contender's table does not hold the state that the topic's records leave: its figures do not count."""
+from bench.topics import Job, NotWhatWasProducedError, Topic, Way
 
 
 @contextmanager
@@ -31,7 +27,7 @@ def state_reader(job: Job) -> Iterator[Mapping[str, Way]]:
 
             found = tuple(spark.table(name).agg(F.count("id"), F.sum("id"), F.count_distinct(KEY)).collect()[0])
             if found != (expected := (wanted.live, wanted.ids, wanted.live)):
-                raise NotTheStateError(f"{table}: rows, sum of ids and keys are {found}, not {expected}")
+                raise NotWhatWasProducedError(f"{table}: rows, sum of ids and keys are {found}, not {expected}")
             read()
             return read
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.goal import Goal
-from bench.goals import Results, goals
+from bench.goals import Goal, Results, goals
 from bench.latency import Followed
 from bench.rounds import Figure, middle, ratio
 
