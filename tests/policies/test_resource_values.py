@@ -15,15 +15,6 @@ def facts(*documents: dict[str, Any]) -> Facts:
     return Facts(together([read(document) for document in documents]), TODAY)
 
 
-def declared(*tables: str) -> dict[str, Any]:
-    pipelines = [{"topic": {"name": table}, "table": {"identifier": f"shop.{table}"}} for table in tables]
-    return {"version": 1, "pipelines": pipelines}
-
-
-def test_a_table_and_its_dead_letters_are_known() -> None:
-    assert facts(declared("orders")).tables == {"shop.orders", "shop.orders__dead_letters"}
-
-
 def test_a_topic_that_two_pipelines_read_may_be_as_late_as_the_later_one() -> None:
     two = {
         "version": 1,
@@ -48,26 +39,6 @@ def test_a_topic_that_two_pipelines_read_may_be_as_late_as_the_later_one() -> No
     assert facts(two, alarms).lag_seconds("orders") == 900
     assert facts(two, alarms).lag_seconds("refunds") is None
     assert facts(two).lag_seconds("orders") is None
-
-
-@pytest.mark.parametrize(
-    ("prefix", "is_overlap"),
-    [
-        ("", True),
-        ("lake", True),
-        ("lake/", True),
-        ("lake/shop.db/", True),
-        ("la", True),
-        ("lakes", False),
-        ("other/", False),
-    ],
-)
-def test_a_prefix_of_s3_is_no_folder(prefix: str, is_overlap: bool) -> None:
-    assert Place("b", "lake").overlaps(prefix) is is_overlap
-
-
-def test_a_whole_bucket_is_overlapped_by_everything() -> None:
-    assert Place("b", "").overlaps("anything")
 
 
 @pytest.mark.parametrize("warehouse", ["s3://tables/lake", "s3://tables/lake/", "s3a://tables/lake"])

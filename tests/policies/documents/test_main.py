@@ -55,10 +55,6 @@ def test_the_commands_of_the_pages_print_policies(command: list[str], capsys: py
     assert json.loads(capsys.readouterr().out)["Statement"]
 
 
-def test_the_pages_have_commands_for_a_key_and_each_kind_of_bucket() -> None:
-    assert {each[0] for each in COMMANDS} == {"lake_key", "table_bucket", "artifact_bucket", "log_bucket", "boundary"}
-
-
 def test_a_policy_of_another_partition_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["boundary", *GIVEN, "databases=nyc", "partition=aws-us-gov"]) == 0
     text = capsys.readouterr().out

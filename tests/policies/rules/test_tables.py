@@ -64,6 +64,7 @@ def lifecycle(rule: dict[str, Any], bucket: str = "tables") -> dict[str, Any]:
     [
         EXPIRES,
         {**EXPIRES, "filter": [{"prefix": ""}]},
+        {**EXPIRES, "filter": [{"prefix": "lake"}]},
         {**EXPIRES, "filter": [{"prefix": "lake/"}]},
         {**EXPIRES, "filter": [{"prefix": "la"}]},
         {**EXPIRES, "filter": {"and": {"prefix": "lake/shop.db/", "tags": {"a": "b"}}}},
@@ -81,6 +82,7 @@ def test_a_rule_that_acts_on_tables_is_told(rule: dict[str, Any]) -> None:
     [
         {**EXPIRES, "status": "Disabled"},
         {**EXPIRES, "filter": [{"prefix": "athena-results/"}]},
+        {**EXPIRES, "filter": [{"prefix": "lakes"}]},
         {"status": "Enabled", "abort_incomplete_multipart_upload": [{"days_after_initiation": 7}]},
         {"status": "Enabled", "noncurrent_version_expiration": [{"noncurrent_days": 30}]},
         {"status": "Enabled", "expiration": [{"expired_object_delete_marker": True}]},
