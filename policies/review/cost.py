@@ -249,12 +249,9 @@ def _desired(document: Json, every_minutes: int | None) -> Run:
 
 
 def _worker(settings: Mapping[str, str], who: str) -> Worker:
-    memory_mb = sum(_megabytes(settings[f"spark.{who}.{part}"]) for part in ("memory", "memoryOverhead"))
+    sizes = (settings[f"spark.{who}.{part}"] for part in ("memory", "memoryOverhead"))
+    memory_mb = sum(int(size[:-1]) * (1024 if size[-1].lower() == "g" else 1) for size in sizes)
     disk = settings.get(f"spark.emr-serverless.{who}.disk", "20G")
     return Worker(
         cores=int(settings[f"spark.{who}.cores"]), memory_gb=memory_mb // 1024, disk_gb=int(disk.rstrip("gG"))
     )
-
-
-def _megabytes(text: str) -> int:
-    return int(text[:-1]) * (1024 if text[-1].lower() == "g" else 1)

@@ -89,17 +89,14 @@ def for_scheduler(request: Mapping[str, Any]) -> dict[str, Any]:
 
     https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
     """
-    return {_upper(key): value if key in _KEYS_ARE_VALUES else _renamed(value) for key, value in request.items()}
+    members = ((key, value if key in _KEYS_ARE_VALUES else _renamed(value)) for key, value in request.items())
+    return {key[:1].upper() + key[1:]: value for key, value in members}
 
 
 def _renamed(value: Any) -> Any:
     if isinstance(value, Mapping):
         return for_scheduler(value)
     return [_renamed(part) for part in value] if isinstance(value, list) else value
-
-
-def _upper(key: str) -> str:
-    return key[:1].upper() + key[1:]
 
 
 PREFIX = "documents"

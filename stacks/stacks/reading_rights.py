@@ -46,7 +46,8 @@ def subjects(pipelines: Sequence[Pipeline], prefixes: Sequence[str] = ()) -> lis
 
 def patterns(names: Iterable[str], prefixes: Sequence[str]) -> list[str]:
     """Return the names, sorted; a name that begins with one of `prefixes` is in the pattern of that prefix."""
-    return sorted({_pattern(name, prefixes) for name in names})
+    begins = {name: [prefix for prefix in prefixes if name.startswith(prefix)] for name in names}
+    return sorted({f"{min(found, key=len)}*" if found else name for name, found in begins.items()})
 
 
 def _names(pipeline: Pipeline) -> Iterator[str]:
@@ -56,11 +57,6 @@ def _names(pipeline: Pipeline) -> Iterator[str]:
     if topic.value.needs_registry:
         by_record = topic.value.subject_strategy is not SubjectStrategy.TOPIC
         yield ALL if by_record else f"{topic.name}-value"
-
-
-def _pattern(name: str, prefixes: Sequence[str]) -> str:
-    found = [prefix for prefix in prefixes if name.startswith(prefix)]
-    return f"{min(found, key=len)}*" if found else name
 
 
 def let_read_topics(

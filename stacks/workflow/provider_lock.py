@@ -32,17 +32,13 @@ def lock_stack(folder: Path, stack: Mapping[str, Any], lock: Path) -> bool:
     """Write the part of the lock that a stack needs into its folder. Return whether it has all of the stack's providers."""
     text = lock.read_text("utf-8") if lock.is_file() else ""
     blocks = {found["address"]: found[0] for found in _BLOCK.finditer(text)}
-    wanted = [_address(each["source"]) for each in stack.get("terraform", {}).get("required_providers", {}).values()]
+    sources = [each["source"].split("/") for each in stack.get("terraform", {}).get("required_providers", {}).values()]
+    # In full: `aws` is registry.terraform.io/hashicorp/aws.
+    wanted = ["/".join([*[_REGISTRY, "hashicorp"][: 3 - len(parts)], *parts]) for parts in sources]
     kept = [blocks[each] for each in sorted(wanted) if each in blocks]
     if kept:
         (folder / NAME).write_text("\n".join(kept), "utf-8")
     return bool(wanted) and len(kept) == len(wanted)
-
-
-def _address(source: str) -> str:
-    """Return a provider's address in full: `aws` is registry.terraform.io/hashicorp/aws."""
-    parts = source.split("/")
-    return "/".join([*[_REGISTRY, "hashicorp"][: 3 - len(parts)], *parts])
 
 
 def main() -> int:

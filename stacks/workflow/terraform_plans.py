@@ -131,7 +131,8 @@ def plans(
             why_not = _why_not(hidden(error_headings(planning.stderr), *marked) or "its log says why", waiting)
             plan = {**plan, "errored": True} if plan is not None else None
         yield StackPlan(name=name, synthesised=synthesised(folder), plan=plan, why_not=why_not, pipelines=declared)
-        if plan is None or _makes_outputs(plan):
+        outputs = (plan or {}).get("output_changes") or {}
+        if plan is None or any("create" in each.get("actions", ()) for each in outputs.values()):  # known after apply
             waiting.append(name)
 
 
@@ -140,11 +141,6 @@ def _why_not(said: str, waiting: Sequence[str]) -> str:
     if not waiting:
         return f"Terraform refuses this plan: {said}"
     return f"Terraform cannot plan it: {said}. Outputs of {', '.join(waiting)} do not exist yet: apply that, then review again"
-
-
-def _makes_outputs(plan: Mapping[str, Any]) -> bool:
-    """Return whether outputs of this stack exist only after it is applied."""
-    return any("create" in each.get("actions", ()) for each in (plan.get("output_changes") or {}).values())
 
 
 def declared_pipelines(folders: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:

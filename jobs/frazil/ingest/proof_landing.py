@@ -31,7 +31,6 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry_of_head
-from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.row_offsets import quoted_part, snapshot_rows
 from frazil.schemas.iceberg import identifier_fields
@@ -89,7 +88,8 @@ def replay(
     if isinstance(outcome.error, ServiceUnavailable):
         raise outcome.error
     problem = str(outcome.error) if outcome.error else outcome.total.waiting
-    if isinstance(outcome.error, KeysMoved) and _had_moves(last):
+    had_moves = last.window(ledger.KEYS_MOVED) is not None or (last.keys is not None and last.keys.until > 0)
+    if isinstance(outcome.error, KeysMoved) and had_moves:
         problem = (
             "keys changed their partition, and an operator decided up to which records their timestamps say which is newer "
             "(keys-moved); one batch of all records cannot distinguish them from later ones"
@@ -143,11 +143,6 @@ def _is_restructured(held: T.DataType, fresh: T.DataType) -> bool:
         case T.MapType(), T.MapType():
             return _is_restructured(held.valueType, fresh.valueType)
     return type(held) is not type(fresh) and T.StructType in (type(held), type(fresh))
-
-
-def _had_moves(last: Entry) -> bool:
-    """Return whether rows are, or may be, of keys whose change of partition an operator accepted."""
-    return last.window(ledger.KEYS_MOVED) is not None or (last.keys is not None and last.keys.until > 0)
 
 
 def check_is_state(pipeline: Pipeline) -> None:

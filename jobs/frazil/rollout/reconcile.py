@@ -15,7 +15,6 @@ from typing import Any
 from frazil.clients.emr import Emr, NotAllowed, Run
 from frazil.clients.object_store import ObjectStore
 from frazil.errors import InvalidInput, LockHeld, RolloutFailed
-from frazil.release.manifest import Release
 from frazil.release.signature import signature_key, verify
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.group_jobs import without_moved
@@ -266,9 +265,10 @@ class Reconciler:
         """Return the request of a generation's run. Raises `FrazilError` if its documents or its release are not complete."""
         keep_documents(wanted, self.store)
         release = stored_release(self.store, wanted)
-        verify(release, self.trusted, partial(self._signature, release))
-        return run_settings(wanted, release, bucket=self.bucket, is_proven=state.has_proven(wanted))
 
-    def _signature(self, release: Release, public_key: str) -> bytes | None:
-        held = self.store.read(signature_key(release, public_key))
-        return None if held is None else held.data
+        def signature(public_key: str) -> bytes | None:
+            held = self.store.read(signature_key(release, public_key))
+            return None if held is None else held.data
+
+        verify(release, self.trusted, signature)
+        return run_settings(wanted, release, bucket=self.bucket, is_proven=state.has_proven(wanted))

@@ -180,7 +180,8 @@ def next_steps(
     """
     target = target_of(desired, state)
     active = [run for run in runs if not run.state.is_terminal]
-    current = _current(target, active)
+    mine = [run for run in active if run.state is not RunState.CANCELLING and _is_of(target, run)]
+    current = min(mine, key=lambda run: (run.created_at, run.id), default=None)  # the one that may continue
     others = [run for run in active if run is not current]
     if others:
         return tuple(_ended(desired, target, others))
@@ -193,12 +194,6 @@ def next_steps(
     if target.mode is Mode.DRAIN:
         return _no_drain(target, state, _of(target, runs), readiness, now, execution)
     return _no_stream(target, state, _of(target, runs), readiness, now)
-
-
-def _current(target: Desired | None, active: Iterable[Run]) -> Run | None:
-    """Return the one run that may continue: the oldest of the target that is not being cancelled."""
-    mine = [run for run in active if run.state is not RunState.CANCELLING and _is_of(target, run)]
-    return min(mine, key=lambda run: (run.created_at, run.id), default=None)
 
 
 def _ended(desired: Desired, target: Desired | None, others: Iterable[Run]) -> Iterable[Step]:

@@ -158,7 +158,7 @@ def runtime(job: IngestJob) -> Answer:
     differs = [
         f"{name} {found.get(name)}, not {version}"
         for name, version in (("python", wanted.python), ("spark", wanted.spark), ("iceberg", wanted.iceberg))
-        if not _is_version(found.get(name, ""), version)
+        if not f"{found.get(name, '')}.".startswith((f"{version}.", f"{version}-"))  # a build or patch, too
     ]
     if found.get("frazil") != job.release.version:
         differs.append(f"frazil {found.get('frazil')}, not {job.release.version}")
@@ -225,11 +225,6 @@ def _metric(pipeline: Pipeline, namespace: str) -> Metric:
     return Metric(
         namespace=namespace, name=METRIC, dimensions={**group, "pipeline": pipeline.name}, statistic="SampleCount"
     )
-
-
-def _is_version(found: str, wanted: str) -> bool:
-    """Return whether a version is the wanted one, or one of its builds or patches."""
-    return found == wanted or found.startswith((f"{wanted}.", f"{wanted}-"))
 
 
 def _listed(names: Iterable[str], most: int = 5) -> str:

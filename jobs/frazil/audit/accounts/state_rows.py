@@ -54,7 +54,7 @@ def by_manifest(source: Source, problems: list[Finding]) -> StateRows:
     from pyroaring import BitMap64
 
     files = source.files
-    vectors = {file.path: [delete for delete in file.deletes if _is_vector(delete)] for file in files}
+    vectors = {f.path: [one for one in f.deletes if str(one.file_format).upper().endswith("PUFFIN")] for f in files}
     shared: dict[str, tuple[Any, list[str]]] = {}
     for file in files:
         for delete in file.deletes if not vectors[file.path] else ():
@@ -140,10 +140,6 @@ def _keys(
         return rows, total, kept
 
     yield from each(of, source.files, parallel=READERS)
-
-
-def _is_vector(delete: Any) -> bool:
-    return str(delete.file_format).upper().endswith("PUFFIN")
 
 
 _OF_RECORDS = (Flaw.MISSING, Flaw.EXCESS)

@@ -76,7 +76,8 @@ class Counting:
         self._sources = tuple(with_claims(source, self._before) for source in sources)
         self._read = stretches(read)
         self._digests = Digests(self._sources)
-        self._known = tuple(proof for proof in self._before.proofs if self._holds(proof))
+        proofs = (proof for proof in self._before.proofs if contains(self._read, proof.parts))
+        self._known = tuple(proof for proof in proofs if proof.digest == self._digests.of(proof.parts))
         self._windows = tile(without(self._read, (part for proof in self._known for part in proof.parts)), WINDOW)
         self._scan = Scan(self._read, topic=topic, deep=deep)
         self._dense: dict[Role, list[DataFile]] = {}
@@ -130,9 +131,6 @@ class Counting:
                 self._kept(proofs, doubtful), {source.role: source.claims for source in self._sources}
             ),
         )
-
-    def _holds(self, proof: Proof) -> bool:
-        return contains(self._read, proof.parts) and proof.digest == self._digests.of(proof.parts)
 
     def _kept(self, proofs: Sequence[Proof], doubtful: Sequence[tuple[Source, DataFile]]) -> tuple[Proof, ...]:
         """Return the proofs worth remembering: of offsets that lived once, all clean, and of files without a problem."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from frazil.declaration.catalogs import Catalog, GlueCatalog, RestCatalog
+from frazil.declaration.catalogs import GlueCatalog, RestCatalog
 from frazil.declaration.checks.problems import Problem
 from frazil.declaration.engines import Tableflow
 from frazil.declaration.environment import Environment
@@ -77,9 +77,11 @@ def _tableflow_namespaces(listed: Sequence[Listed]) -> Iterator[Problem]:
 
 def misfits(listed: Iterable[Listed], environment: Environment) -> Iterator[Problem]:
     """Yield the problems of each pipeline in the environment."""
+    catalog = environment.catalog  # Glue by its own API, or by its REST endpoint
+    is_glue = isinstance(catalog, GlueCatalog) or (isinstance(catalog, RestCatalog) and catalog.signing_name == "glue")
     for one in listed:
         for place, field in enumerate(one.pipeline.table.partition_fields):
-            if "." in field.source and _is_glue(environment.catalog):
+            if "." in field.source and is_glue:
                 what = f"{field.source} is a nested field, and Glue partitions by columns only"
                 do = "Use a column; metadata_columns flat makes one of each fact"
                 yield Problem(f"{one.path}.table.partition_by[{place}]", what, do)
@@ -89,8 +91,3 @@ def misfits(listed: Iterable[Listed], environment: Environment) -> Iterator[Prob
                     what = f"format {of.kind} needs a schema registry, and the environment {environment.name} has none"
                     do = "Add registry to the environment's document, or declare the schema"
                     yield Problem(f"{one.path}.topic.{name}", what, do)
-
-
-def _is_glue(catalog: Catalog) -> bool:
-    """Return if Glue is the catalog: by its own API, or by its REST endpoint."""
-    return isinstance(catalog, GlueCatalog) or (isinstance(catalog, RestCatalog) and catalog.signing_name == "glue")

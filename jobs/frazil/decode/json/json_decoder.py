@@ -137,8 +137,10 @@ def json_body(
         if single_value:
             if refuses_null:
                 checks.append(~is_null(body))
+            null = {f.name: F.lit(None).cast(spark_type(f.type)) for f in target.fields}
             columns = [
-                (reading.value_of(raw, f, found) if f is document else _null(f)).alias(f.name) for f in target.fields
+                (reading.value_of(raw, f, found) if f is document else null[f.name]).alias(f.name)
+                for f in target.fields
             ]
         else:
             made = {field.name: reading.field(raw, field, found) for field in columns_read.fields}
@@ -167,10 +169,6 @@ def _envelope(document: Field | None, *, single_value: bool, by_source: bool = T
         return around_anything(as_read)
     assert isinstance(as_read, T.StructType)
     return around_objects(as_read)
-
-
-def _null(field: Field) -> Column:
-    return F.lit(None).cast(spark_type(field.type))
 
 
 def is_null(value: Column, *, frame: str = "") -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from frazil.errors import IncompatibleSchema
@@ -111,8 +111,9 @@ def _structs(old: Struct, new: Struct, path: tuple[str, ...], *, top: bool, firs
             _see(same, field, seen, path)
             fields[place] = _same(same, field, path)
             if field.source != same.source:  # a later version of another message is matched by this name
-                of_others = {name for f in fields if f.name != same.name for name in (f.source, *f.aliases)}
-                fields[place] = _also_named(fields[place], field.source, of_others | (sources - {field.source}))
+                taken = {name for f in fields for name in (f.source, *f.aliases)} | (sources - {field.source})
+                if field.source not in taken:
+                    fields[place] = replace(fields[place], aliases=(*fields[place].aliases, field.source))
             continue
         known = same_field(field, old.fields)
         if known and known.source != field.source and known.name in known_now and field.source not in known.aliases:
@@ -153,12 +154,6 @@ def _same(known: Field, field: Field, path: tuple[str, ...]) -> Field:
     if kind is known.type and now == (known.as_json, known.required, known.doc, known.has_own_scale):
         return known
     return replace(known, type=kind, required=required, doc=doc, as_json=as_json, has_own_scale=has_own_scale)
-
-
-def _also_named(known: Field, name: str, others: Collection[str]) -> Field:
-    """Return the field with a name that its id had in a further version; the same object if that changes nothing."""
-    is_known = name in others or name in (known.source, *known.aliases)
-    return known if is_known else replace(known, aliases=(*known.aliases, name))
 
 
 def _new(field: Field, others: Sequence[Field], *, required: bool, top: bool) -> Field:
