@@ -12,7 +12,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import ObjectStore
 from frazil.declaration.environment import Environment
 from frazil.declaration.secret import Secret
-from frazil.lake.catalogs import pyiceberg_properties
+from tests.support import oracle
 from tests.support.documents import environment_in
 from tests.support.duckdb_reader import ask
 
@@ -22,9 +22,7 @@ QUESTION = "SELECT user, count(*) AS orders FROM lake_table GROUP BY ALL ORDER B
 
 def written(environment: Environment) -> str:
     """The metadata file of a table with these rows, in two commits and gzip, as Frazil's tables are."""
-    from pyiceberg.catalog import load_catalog
-
-    catalog = load_catalog("duck", **pyiceberg_properties(environment, Secrets({}).read))
+    catalog = oracle.catalog(environment)
     catalog.create_namespace_if_not_exists("duck")
     rows = pa.table(ROWS)
     table = catalog.create_table(

@@ -25,7 +25,7 @@ from frazil.recovery.decisions import Accepted
 from tests.support import oracle
 from tests.support.duckdb_reader import ask
 from tests.support.failpoint_steps import STATE_UPKEEP_STEPS
-from tests.support.jobs import once
+from tests.support.jobs import Crash, crash_at, once
 from tests.support.shop import Shop
 from tests.support.trino_server import Trino
 
@@ -47,10 +47,6 @@ CHOSEN = settings(
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate],  # to make a failing life shorter takes hours
 )
-
-
-class Died(BaseException):
-    """A driver that does nothing more, as if it had been killed; no code catches it."""
 
 
 class Life(RuleBasedStateMachine):
@@ -88,11 +84,11 @@ class Life(RuleBasedStateMachine):
             nonlocal seen
             seen += reached == step
             if seen > after:
-                raise Died
+                raise Crash
 
         try:
             self.shop.drain(failpoint=failpoint)
-        except Died:
+        except Crash:
             note(f"died at {step}")
 
     @rule(step=STEPS, number=st.integers(0, 9))
@@ -130,14 +126,11 @@ class Life(RuleBasedStateMachine):
 
     @rule(step=UPKEEP_STEPS)
     def die_in_upkeep(self, step: str) -> None:
-        def die() -> None:
-            raise Died
-
-        run = self.shop.upkeep(failpoint=once(step, die))
+        run = self.shop.upkeep(failpoint=crash_at(step))
         try:
             self._compact(run)
             expire(run, self.shop.target)
-        except Died:
+        except Crash:
             note(f"died at {step}")
 
     def _compact(self, run: MaintenanceRun) -> None:

@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType, TimestamptzType
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.clients.secrets import Secrets
 from frazil.declaration import (
     Changelog,
     Environment,
@@ -28,8 +26,8 @@ from frazil.declaration import (
     Topic,
     Upsert,
 )
-from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.ledger import entry as ledger
+from tests.support import oracle
 from tests.support.documents import environment_in, written
 
 Ask = Callable[..., Result]
@@ -51,9 +49,7 @@ def environment(tmp_path: Path) -> Environment:
 @pytest.fixture
 def made(environment: Environment) -> None:
     """Create the table."""
-    properties = {**pyiceberg_properties(environment, Secrets({}).read), "init_catalog_tables": "true"}
-    properties.pop("type")
-    catalog = SqlCatalog("lake", **properties)
+    catalog = oracle.catalog(environment)
     catalog.create_namespace("shop")
     fields = [NestedField(i, name, of, required=False) for i, (name, of) in enumerate(COLUMNS.items(), start=1)]
     properties = ledger.mode_properties(ledger.CHANGELOG, (), key=(1,))
@@ -111,19 +107,14 @@ def test_it_prints_a_state_before_offsets_of_a_table_by_another_name(ask: Ask) -
 
 
 @pytest.mark.usefixtures("made")
-def test_it_prints_a_state_at_an_order(ask: Ask, tmp_path: Path) -> None:
+def test_it_prints_a_state_at_an_order(ask: Ask, environment: Environment) -> None:
     assert "the table has no order" in ask("--at-order", "1").stderr
-    with_order(tmp_path)
+    with oracle.table(environment, "shop.orders").update_schema() as update:
+        update.add_column("_order", StringType())
     ended = ask("--engine", "trino", "--at-order", "it's", "--at", "0:3")
     assert ended.exit_code == 0, ended.stderr
     assert """< 3)) AND "_order" <= 'it''s'""" in ended.stdout
     assert "the order has 1 columns, and 2 values are given" in ask("--at-order", "1", "--at-order", "2").stderr
-
-
-def with_order(tmp_path: Path) -> None:
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    with catalog.load_table("shop.orders").update_schema() as update:
-        update.add_column("_order", StringType())
 
 
 @pytest.mark.usefixtures("made")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog import load_catalog
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import LocalCatalog, ObjectStore, RestAuth, RestCatalog
@@ -27,6 +26,7 @@ from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.local.services import LocalServices, Part, world
 from tests.audit.audited_table import Landed, path
 from tests.standin.aws.launch import glue_environment, with_aws
+from tests.support import oracle
 from tests.support.documents import environment_in
 
 KAFKA = Kafka(bootstrap="127.0.0.1:9")
@@ -138,7 +138,7 @@ class Written:
 
     def __init__(self, environment: Environment) -> None:
         self.lake, self.identifier = Lake(environment, Secrets({}).read), f"shop.t{uuid.uuid4().hex}"
-        self.catalog = load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
+        self.catalog = oracle.catalog(environment)
         self.catalog.create_namespace_if_not_exists("shop")
         self.table = self.catalog.create_table(self.identifier, SCHEMA)
         self.append([1, 2])

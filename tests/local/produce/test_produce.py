@@ -250,9 +250,8 @@ def test_the_partitions_of_a_topic_that_exists_stay(topic: str) -> None:
 
 
 def test_another_environment_is_refused_and_so_is_a_folder_without_a_broker(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = str(folder / "orders.jsonl")
-    assert "this command concerns local, not prod" in produce("t", file, "--env", "prod", code=2).stderr
-    monkeypatch.chdir(tmp_path)
-    assert "Start it: `frazil local up`" in produce("t", file, code=3).stderr
+    monkeypatch.chdir(folder)
+    assert "No such option: --env" in produce("t", "orders.jsonl", "--env", "prod", code=2).stderr
+    assert "Start it: `frazil local up`" in produce("t", "orders.jsonl", code=3).stderr

@@ -19,7 +19,6 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline, Table, Topic, Upsert
 from frazil.declaration.documents.document import environment_document
 from frazil.errors import CatalogUnavailable
-from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.local.query import table_views
 from frazil.local.query.answer import answer
@@ -27,6 +26,7 @@ from frazil.local.query.table_views import needed, views
 from frazil.local.seaweedfs import BUCKET
 from frazil.local.services import LocalServices
 from tests.standin.aws.launch import glue_environment
+from tests.support import oracle
 from tests.support.documents import environment_in
 
 ROWS = pa.table({"id": pa.array([1, 2, 3]), "who": ["Ada", None, "\x1b[31mEve"], "seen": [0, 1, 2]})
@@ -41,9 +41,7 @@ pipelines = [
 
 
 def write(environment: Environment, identifier: str, rows: pa.Table = ROWS, **properties: str) -> None:
-    from pyiceberg.catalog import load_catalog
-
-    catalog = load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
+    catalog = oracle.catalog(environment)
     catalog.create_namespace_if_not_exists(identifier.partition(".")[0])
     table = catalog.create_table(identifier, rows.schema, properties=properties)
     table.append(rows)
