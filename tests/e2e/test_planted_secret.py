@@ -20,14 +20,13 @@ from frazil.clients.kafka import Kafka
 from frazil.clients.secrets import Redactor, Secrets
 from frazil.declaration import Pipeline, Table, Topic
 from frazil.declaration.catalogs import LocalCatalog
-from frazil.declaration.documents.document import document, environment_document
-from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Environment, Mechanism, Registry, Security
 from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.secret import OAuth, Secret
 from frazil.ingest.batch.read import read
 from frazil.ingest.plan.ranges import OffsetRange
 from tests.support import oracle
+from tests.support.documents import written
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.registry_server import RegistryServer
 from tests.support.secure_kafka import PASSWORD, USER, SecureKafka, secure_kafka
@@ -67,8 +66,7 @@ class Place:
         return self.folder / "events"
 
     def prepare(self) -> None:
-        (self.folder / "document.json").write_bytes(canonical(document([self.pipeline])))
-        (self.folder / "environment.json").write_bytes(canonical(environment_document(self.environment)))
+        written(self.folder, [self.pipeline], self.environment)
         conf = self.folder / "conf"
         conf.mkdir()
         self.events.mkdir()
@@ -85,7 +83,7 @@ class Place:
     def run(self, **variables: str) -> subprocess.CompletedProcess[str]:
         """`frazil run --once`, in a process of its own, with these secrets in its environment."""
         command = [str(Path(sys.executable).parent / "frazil"), "run", self.pipeline.name, "--once", "--log"]
-        files = ["--pipelines", "document.json", "--env", "environment.json"]
+        files = ["--pipelines", "pipelines.json", "--env", "environment.json"]
         return subprocess.run(
             [*command, *files, "--master", "local[2]", "--json"],
             cwd=self.folder,
@@ -230,7 +228,7 @@ def test_a_run_with_tokens_leaves_neither_secret_nor_token_behind(
             ca=broker.file("ca.crt"),
         )
         where = replace(of, kafka=kafka, registry=Registry(url=registry.url, oauth=oauth))
-        (place.folder / "environment.json").write_bytes(canonical(environment_document(where)))
+        written(place.folder, [place.pipeline], where)
         ended = place.run(CLIENT=CLIENT, CLIENT_SECRET=CLIENT_SECRET)
         assert ended.returncode == 0, ended.stderr
         assert json.loads(ended.stdout)["pipelines"][place.pipeline.name]["written"] == 3

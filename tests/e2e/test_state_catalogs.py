@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from email.message import Message
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
@@ -28,8 +32,8 @@ from tests.support.concurrent_drivers import run_both
 from tests.support.duckdb_reader import ask
 from tests.support.jobs import once
 from tests.support.keyed_table import KeyedTable
-from tests.support.losing_relay import LosingRelay, Lost
 from tests.support.paused_driver import paused
+from tests.support.relay import Answer, Relay
 from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
@@ -130,6 +134,36 @@ def test_another_client_commits_between_search_and_commit(
         assert list(dict.fromkeys(searched)) == list(dict.fromkeys((before, parent))), event
         moved |= {event} if parent != before else set()
     assert moved >= {"compaction", "a row is inserted", "a row is deleted", "compaction and expiry"}
+
+
+COMMIT = re.compile(r"/tables/[^/?]+$")
+
+
+class Lost(StrEnum):
+    """What is lost: the request, so that nothing is committed, or the answer."""
+
+    COMMIT = "commit"
+    ANSWER = "answer"
+
+
+class LosingRelay(Relay):
+    """A relay in front of a REST catalog: the client gets `502 Bad Gateway`. `loses` is what it loses next; `lost` is what it has lost."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri)
+        self.loses: Lost | None = None
+        self.lost: list[Lost] = []
+
+    def relayed(self, method: str, target: str, headers: Message, ask: Callable[[], Answer]) -> Answer:
+        """Lose a commit, once."""
+        if self.loses is None or method != "POST" or not COMMIT.search(target):
+            return ask()
+        loses, self.loses = self.loses, None
+        self.lost.append(loses)
+        if loses is Lost.ANSWER:
+            answer = ask()
+            assert answer.status == 200, answer.body
+        return Answer(502)
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -75,15 +75,7 @@ def shop(folder: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def test_the_remaining_steps_are_those_of_one_rotation() -> None:
-    assert [list(remaining(step)) for step in range(7)] == [
-        [1, 2, 3],
-        [1, 2, 3],
-        [2, 3],
-        [4, 5, 6],
-        [4, 5, 6],
-        [5, 6],
-        [7, 8, 9],
-    ]
+    assert [list(remaining(step)) for step in (2, 3, 5, 6)] == [[2, 3], [4, 5, 6], [5, 6], [7, 8, 9]]
 
 
 def test_the_old_key_is_deleted_last_and_the_next_rotation_goes_back(shop: Shop) -> None:
