@@ -65,15 +65,13 @@ def _committed(facts: Mapping[str, Any]) -> str:
     return f"{facts['read']:,} records read, {facts['written']:,} landed{more}"
 
 
-def _maintained(facts: Mapping[str, Any]) -> str:
-    why = f": {facts['why']}" if facts.get("why") else ""
-    return f"{facts.get('action')} of {facts.get('table')}: {facts.get('ended')}{why}"
-
-
 _SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "batch_committed": _committed,
     "job_started": lambda facts: ", ".join(f"{name} {version}" for name, version in facts["versions"].items()),
-    "maintained": _maintained,
+    "maintained": lambda facts: (
+        f"{facts.get('action')} of {facts.get('table')}: "
+        + ": ".join(str(facts[name]) for name in ("ended", "why") if facts.get(name))
+    ),
     "idle": lambda facts: f"nothing to read, lag {facts.get('lag')}",
     "pipeline_finished": lambda facts: f"finished: {facts.get('read', 0):,} read, {facts.get('written', 0):,} landed",
     "schema_evolved": lambda facts: "; ".join(facts.get("changes", ())),

@@ -366,8 +366,10 @@ def _of_properties(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
     gone = [name for name in there.get(DECLARED, "").split() if name not in wanted and name in there]
     for name in gone:
         yield Difference("table.properties", f"the table has {name}, no longer declared", set={name: None})
+    if actual.uuid in there.get("write.data.path", ""):  # where data files are, of some catalogs: Frazil set it
+        wanted = {**wanted, "write.data.path": there["write.data.path"]}
     for name in sorted(there):
-        if name not in wanted and name not in gone and _CHANGES_WRITES.fullmatch(name) and not _is_own(name, actual):
+        if name not in wanted and name not in gone and _CHANGES_WRITES.fullmatch(name):
             text = name.replace("\\", "\\\\").replace("'", "\\'")
             unset = f"un ALTER TABLE {pipeline.table.identifier} UNSET TBLPROPERTIES ('{text}')"
             why = undeclarable(name)
@@ -375,11 +377,6 @@ def _of_properties(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
             yield Difference(
                 "table.properties", f"{name} of the table changes what Frazil writes, and is not declared", do
             )
-
-
-def _is_own(name: str, actual: Layout) -> bool:
-    """Return whether Frazil set a property when it made the table: where data files are, of some catalogs."""
-    return name == "write.data.path" and actual.uuid in actual.properties[name]
 
 
 def changed(pipeline: Pipeline, actual: Layout) -> tuple[dict[str, str], list[str], bool]:

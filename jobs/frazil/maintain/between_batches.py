@@ -118,10 +118,7 @@ class BetweenBatches:
 
         try:
             table = self.job.iceberg.load(name)
-            if not is_due(Counted.of(table), self.seen, many_small):
-                return None
-            lease = Lease.of({PROPERTY: str(table.properties().get(PROPERTY) or "{}")})
-            if not lease.is_free(self.job.run, self.job.now_ms()):  # a maintenance run is at the table
+            if not is_due(Counted.of(table), self.seen, many_small) or not self._is_free(table):
                 return None
             policy = Policy(
                 group_bytes=self.group_bytes, groups_a_commit=1, many_files=many_small, small_bytes=SMALL_BYTES
@@ -159,6 +156,11 @@ class BetweenBatches:
             self.group_bytes = max(self.group_bytes // 2, LEAST_BYTES)
             if cancelled > self.group_bytes:
                 self.too_large, self.retry_at = min(self.too_large, cancelled), self.job.clock() + RETRY_SECONDS
+
+    def _is_free(self, table: Java) -> bool:
+        """Return whether no maintenance run is at the table."""
+        lease = Lease.of({PROPERTY: str(table.properties().get(PROPERTY) or "{}")})
+        return lease.is_free(self.job.run, self.job.now_ms())
 
 
 def _with(found: Outcome, merged: Sequence[Outcome], seconds: float) -> Outcome:
