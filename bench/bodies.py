@@ -30,7 +30,8 @@ def pool(shape: Shape, *, seed: int, size: int = POOL) -> tuple[Head, list[bytes
     """Return the function of record i's head (after the frame), the tails and the keys."""
     listed = drawn(shape, seed=seed, size=size)
     if shape.changes:
-        return _change_head, _changes(shape, listed), [_key(row) for row in listed]
+        head = lambda number: b"\0\2" + _avro_head(number)  # noqa: E731 # no row before, and one after
+        return head, _changes(shape, listed), [_key(row) for row in listed]
     tails = {Format.AVRO: _avro, Format.JSON: _json, Format.PROTOBUF: _protobuf}[shape.format](shape, listed)
     return HEADS[shape.format], tails, [_key(row) for row in listed]
 
@@ -65,14 +66,6 @@ def _avro_head(number: int) -> bytes:
     return varint(number << 1) + varint((BEGIN_MS + number) << 1)
 
 
-def _change_head(number: int) -> bytes:
-    return b"\0\2" + _avro_head(number)  # no row before, and one after
-
-
-def _protobuf_head(number: int) -> bytes:
-    return b"\x08" + varint(number) + b"\x10" + varint(BEGIN_MS + number)
-
-
 def _json_head(number: int) -> bytes:
     second, millisecond = divmod(BEGIN_MS + number, 1000)
     return b'{"id":%d,"at":"%s.%03dZ",' % (number, _second(second), millisecond)
@@ -86,7 +79,7 @@ def _second(second: int) -> bytes:
 HEADS: dict[Format, Head] = {
     Format.AVRO: _avro_head,
     Format.JSON: _json_head,
-    Format.PROTOBUF: _protobuf_head,
+    Format.PROTOBUF: lambda number: b"\x08" + varint(number) + b"\x10" + varint(BEGIN_MS + number),
 }
 
 

@@ -41,12 +41,9 @@ def classified(method: str, target: str, operation: str | None = None) -> Asked:
     if method == "POST" and "delete" in asked:
         return Kind.DELETE, of
     if method == "GET" and asked.keys() & {"list-type", "prefix"}:
-        return Kind.LIST, _class_of_prefix(asked.get("prefix", [""])[0])
+        parts = asked.get("prefix", [""])[0].split("/")
+        return Kind.LIST, next((name for name in ("metadata", "data") if name in parts), "other")
     return Kind(method), of
-
-
-def _class_of_prefix(prefix: str) -> str:
-    return next((name for name in ("metadata", "data") if name in prefix.split("/")), "other")
 
 
 class CountingProxy(Relay):

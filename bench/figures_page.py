@@ -193,13 +193,10 @@ def _batch(ways: Sequence[str], batches: Sequence[Mapping[str, Any]], table: tup
         cpu, wall, written = (median(column) for column in zip(*values, strict=True))
         ratio = median(value[1] / ours[one["round"]]["wall"] for value, one in zip(values, found, strict=True))
         said = f"{cpu:.1f}, {wall:.1f}, {written / 1e6:.1f}"
-        more = f" and {_smaller(found, ours):.2f}" if way == "merge" else ""
+        smaller = median(one["bytes"] / ours[one["round"]]["bytes"] for one in found)
+        more = f" and {smaller:.2f}" if way == "merge" else ""
         cells.append(said if way == "ours" else f"{said}: {ratio:.2f}{more}")
     return f"| {table[0] // 1_000_000} M, v{table[1]} | {' | '.join(cells)} |"
-
-
-def _smaller(found: Sequence[Mapping[str, Any]], ours: Mapping[int, Mapping[str, Any]]) -> float:
-    return float(median(one["bytes"] / ours[one["round"]]["bytes"] for one in found))
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from py4j.protocol import Py4JJavaError
 from bench.peers import lake
 from bench.peers.columns import COORDINATES, selected, source_columns, table_row
 from bench.peers.jars import flink_jars
-from bench.shapes import Format, Shape
+from bench.shapes import Format
 from bench.topics import Job, Topic, Way
 from frazil.local.toolchain.class_path import LOCAL_FILES
 from frazil.local.toolchain.java import java
@@ -66,7 +66,7 @@ def flink(job: Job) -> Iterator[Mapping[str, Way]]:
         def ready(topic: Topic, table: str, *, coordinates: bool) -> Callable[[], int]:
             lake.create(catalog, table, table_row(job.shape, coordinates=coordinates))
             environment.executeSql(source(job, topic, coordinates=coordinates))
-            picked = ", ".join(_picked(job.shape, coordinates=coordinates))
+            picked = ", ".join([*selected(job.shape), *(f"`_kafka_{name}`" for name in COORDINATES if coordinates)])
             statement = f"INSERT INTO lake.{table} SELECT {picked} FROM {_name(topic, coordinates=coordinates)}"
 
             def land() -> int:
@@ -139,10 +139,6 @@ def without_instants(schema: Any) -> Any:
             return {k: without_instants(v) for k, v in schema.items() if not (is_instant and k == "logicalType")}
         case _:
             return schema
-
-
-def _picked(shape: Shape, *, coordinates: bool) -> list[str]:
-    return [*selected(shape), *(f"`_kafka_{name}`" for name in COORDINATES if coordinates)]
 
 
 @contextmanager

@@ -23,13 +23,9 @@ Paused = Callable[..., AbstractContextManager[Driver]]
 def _cases(steps: Sequence[str]) -> list[Any]:
     """Each step with a driver on a thread of the test and with one in a process of its own, which starts a JVM."""
     return [
-        *(pytest.param(s, on_a_thread, id=f"{s}-thread", marks=_long(s not in STEPS)) for s in steps),
+        *(pytest.param(s, on_a_thread, id=f"{s}-thread", marks=[pytest.mark.long][: s not in STEPS]) for s in steps),
         *(pytest.param(s, in_a_process, id=f"{s}-process", marks=pytest.mark.long) for s in steps),
     ]
-
-
-def _long(is_long: bool) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.long] if is_long else []
 
 
 @pytest.mark.long

@@ -37,22 +37,13 @@ def deployed(second: Driver, *, hangs: bool = True) -> tuple[Deployed, Desired, 
     return made, first, made.world.want(replaced(first, release=release("2.0.0").key))
 
 
-def no_turn(name: str) -> Reached | None:
-    """Return what the proof of a driver says that hangs before its first pipeline begins."""
-    return None
-
-
-def one_hangs(name: str) -> Reached:
-    return Reached.COMMITTED if name == "orders" else Reached.NOTHING
-
-
 @pytest.mark.parametrize(
     "second",
     [
         lands_nothing(BUSY),
         pytest.param(lands_nothing(HALF), marks=pytest.mark.long),
-        pytest.param(no_turn, marks=pytest.mark.long),
-        one_hangs,
+        pytest.param(lambda name: None, marks=pytest.mark.long),
+        lambda name: Reached.COMMITTED if name == "orders" else Reached.NOTHING,
     ],
     ids=["all", "one, and one is quiet", "before the first", "one, and one commits"],
 )

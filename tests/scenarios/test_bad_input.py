@@ -113,10 +113,11 @@ def test_a_record_without_a_key_lands(framed: Shop) -> None:
         pytest.param(Tombstones.SKIP, 1, {}, {"tombstone": 1}, marks=pytest.mark.long),
     ],
 )
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_a_tombstone_becomes_what_is_declared(
-    shop_of: ShopOf, choice: Tombstones, rows: int, rejected: dict[str, int], skipped: dict[str, int]
+    shop_of: ShopOf, version: int, choice: Tombstones, rows: int, rejected: dict[str, int], skipped: dict[str, int]
 ) -> None:
-    shop = shop_of(tombstones=choice)
+    shop = shop_of(tombstones=choice, table={"format_version": version})
     shop.produce([*shop.orders(1, shop.register()), None], key=b"k")
     total = shop.drain()
     assert (total.written, total.rejected, total.skipped) == (rows, rejected, skipped)

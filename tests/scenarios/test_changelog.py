@@ -100,8 +100,10 @@ def test_a_delete_has_the_fields_of_its_key(shop_of: ShopOf, version: int) -> No
 
 
 @pytest.mark.long
-def test_columns_of_the_value_are_a_key(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(key=("line", "order_id")), on_error=ErrorMode.DEAD_LETTER)
+@pytest.mark.parametrize("version", [2, 3])
+def test_columns_of_the_value_are_a_key(shop_of: ShopOf, version: int) -> None:
+    write, table = Changelog(key=("line", "order_id")), {"format_version": version}
+    shop = shop_of(write=write, on_error=ErrorMode.DEAD_LETTER, table=table)
     lines = Lines(shop, LINE)
     for word in ("first", "second"):
         lines.put(line(1, 1, word))
@@ -121,8 +123,9 @@ def change_data(shop_of: ShopOf, **declared: Any) -> Shop:
 
 
 @pytest.mark.long
-def test_each_event_of_a_source_is_a_change(shop_of: ShopOf) -> None:
-    shop = change_data(shop_of, envelope=Debezium(source_column=True))
+@pytest.mark.parametrize("version", [2, 3])
+def test_each_event_of_a_source_is_a_change(shop_of: ShopOf, version: int) -> None:
+    shop = change_data(shop_of, envelope=Debezium(source_column=True), table={"format_version": version})
     source = Source(shop, WIDE)
     source.write("r", 1, customer="read", note="n1", tags=["t"])
     source.write("c", 2, customer="made", note="n2")

@@ -12,7 +12,7 @@ import pytest
 from frazil.declaration import Environment, Security, parse, parse_environment
 from frazil.ingest.reporting.metrics import COUNTED, UNITS
 from frazil.release.manifest import Role
-from frazil.rollout.desired import Desired, Mode, parse_desired
+from frazil.rollout.desired import Mode, parse_desired
 from frazil.rollout.function_settings import EXECUTION, Settings
 from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf, Monitoring
 from tests.stacks.depending import closures
@@ -50,10 +50,6 @@ def written(environment: str, name: str) -> tuple[str, str]:
 
 def environment_of(environment: str) -> Environment:
     return parse_environment(written(environment, "environment")[1].encode())
-
-
-def desired_of(environment: str) -> Desired:
-    return parse_desired(written(environment, "desired")[1].encode())
 
 
 def schedules(environment: str) -> dict[str, dict[str, Any]]:
@@ -105,7 +101,7 @@ def test_what_tableflow_lands_is_in_no_document_role_or_alarm() -> None:
 
 @pytest.mark.parametrize("environment", NAMES)
 def test_desired_state_names_what_was_written(environment: str) -> None:
-    desired = desired_of(environment)
+    desired = parse_desired(written(environment, "desired")[1].encode())
     deployment = DEPLOYMENTS[environment]
     assert written(environment, "desired")[0] == "desired/ingest.json"
     assert desired.environment == written(environment, "environment")[0]

@@ -56,7 +56,7 @@ def _checked(update_table: Any) -> Any:
         request = self.parameters
         with _one_at_a_time:
             table = self.glue_backend.get_table(request["DatabaseName"], request["TableInput"]["Name"])
-            held, named = _version(table), request.get("VersionId")
+            held, named = str(table.as_dict()["VersionId"]), request.get("VersionId")
             if named is not None and str(named) != held:
                 raise StaleVersion
             answer = update_table(self)
@@ -66,7 +66,3 @@ def _checked(update_table: Any) -> Any:
 
     checked.is_patched = True  # type: ignore[attr-defined]
     return checked
-
-
-def _version(table: FakeTable) -> str:
-    return str(table.as_dict()["VersionId"])

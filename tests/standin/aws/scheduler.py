@@ -63,7 +63,7 @@ def _called(client: Any, function: str, event: str) -> Mapping[str, Any]:
 def _lowered(shape: Any, value: Any, where: str) -> Any:
     """Return a request with the member names of the service's model; the scheduler writes them with a capital first letter."""
     if shape.type_name == "structure":
-        names = {_upper(name): name for name in shape.members}
+        names = {name[:1].upper() + name[1:]: name for name in shape.members}
         unknown = sorted(set(value) - set(names))
         if unknown:
             raise InvalidInput(f"the service does not know {', '.join(unknown)} of the request", where=where)
@@ -73,10 +73,6 @@ def _lowered(shape: Any, value: Any, where: str) -> Any:
     if shape.type_name == "map":
         return {key: _lowered(shape.value, held, where) for key, held in dict[str, Any](value).items()}
     return value
-
-
-def _upper(name: str) -> str:
-    return name[:1].upper() + name[1:]
 
 
 def _client(service: str, endpoint: str, region: str) -> Any:

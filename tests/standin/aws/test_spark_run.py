@@ -185,16 +185,3 @@ def test_a_cancelled_run_is_asked_to_end_and_leaves_no_process(cloud: Cloud) -> 
     assert not alive
     assert not [one for one in noted(cloud.home) if one.name.startswith(run)]
     assert not list((cloud.home / "runs").glob(f"{run}*"))
-
-
-@pytest.mark.long
-def test_a_run_that_is_deaf_is_killed_when_its_grace_is_over(cloud: Cloud) -> None:
-    deaf = "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(600)\n"
-    run = cloud.start(deaf)
-    cloud.until(lambda: cloud.run(run)["state"] == "RUNNING")
-    (process,) = (one for one in noted(cloud.home) if one.name.startswith(run))
-    cloud.until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_STOPPED)
-    cloud.emr.cancel_job_run(applicationId=cloud.application, jobRunId=run, shutdownGracePeriodInSeconds=15)
-    began = time.monotonic()
-    assert cloud.ended(run)["state"] == "CANCELLED"
-    assert time.monotonic() - began > 10
