@@ -120,7 +120,9 @@ class Ingestion:
                 try:
                     try:
                         staged = self._stage_next(committed, spans, least if landed else 1)
+                        self._check_share(staged)
                     except DecisionRequired:
+                        self._planner.forget()  # what was accepted, too, may be of another topic
                         check_not_behind(self.pipeline, committed, self.job)
                         raise
                     finally:
@@ -134,8 +136,6 @@ class Ingestion:
                         committed = self._committed
                         continue
                     batch = staged.request
-                    counts, fenced, accepted = batch.counts, staged.is_fenced, self._planner.accepted
-                    check_share(self.pipeline, counts, batch.start, batch.end, accepted, is_fenced=fenced)
                     assert self._staging is not None
                     publishing = publisher.submit(self._publish, staged, self._staging)
                     self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
@@ -152,6 +152,11 @@ class Ingestion:
                     self._attempts += 1
                     self._again(problem, self._attempts)
                     committed = self._committed
+
+    def _check_share(self, staged: StagedBatch | Restage | None) -> None:
+        if isinstance(staged, StagedBatch):
+            batch, accepted, fenced = staged.request, self._planner.accepted, staged.is_fenced
+            check_share(self.pipeline, batch.counts, batch.start, batch.end, accepted, is_fenced=fenced)
 
     def _stage_next(
         self, after: Offsets, spans: Callable[[], Mapping[int, Span]], least: int

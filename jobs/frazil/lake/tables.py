@@ -138,7 +138,8 @@ def columns(iceberg: Iceberg, table: str) -> Struct:
 def columns_of(iceberg: Iceberg, loaded: Java) -> Struct:
     """Return the columns of a loaded table as a row type, with the ids that the table keeps."""
     found = row_type(iceberg.schema_json(loaded), loaded.properties().get(FIELD_IDS))
-    names = {str(field.name()) for spec in loaded.specs().values() for field in items(spec.fields())}
+    specs = [loaded.spec()] if len(loaded.specs()) == 1 else loaded.specs().values()  # each access is a call
+    names = {str(field.name()) for spec in specs if spec.isPartitioned() for field in items(spec.fields())}
     return replace(found, taken=frozenset(names.difference(field.name for field in found.fields)))
 
 

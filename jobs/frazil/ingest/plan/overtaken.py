@@ -16,14 +16,14 @@ def check_not_behind(pipeline: Pipeline, committed: Offsets, job: JobContext) ->
     Raises `StageAgain` if an operator has decided since.
     """
     newest = entry(job.iceberg.load(pipeline.table.identifier), pipeline.name)
-    if newest is None or newest.end is None:
-        return
-    is_same_topic = newest.end.topic_id == committed.topic_id
-    if is_same_topic and all(offset <= committed.at.get(partition, 0) for partition, offset in newest.end.at.items()):
+    if newest is None or newest.end is None or newest.end.same_as(committed):
         return
     where = f"pipeline {pipeline.name}, table {pipeline.table.identifier}"
     if newest.event is not None:
         raise StageAgain(f"an operator decided about {newest.event}", where=where)
+    is_same_topic = newest.end.topic_id == committed.topic_id
+    if is_same_topic and all(offset <= committed.at.get(partition, 0) for partition, offset in newest.end.at.items()):
+        return
     raise Fenced(
         f"run {newest.run or 'unknown'} committed first; the table holds {newest.end}, this run expected {committed}",
         where=where,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from frazil.declaration import Pipeline
 from frazil.errors import IncompatibleSchema, InvalidInput
@@ -51,5 +50,4 @@ def too_wide(rows: Struct, key: Struct) -> IncompatibleSchema | None:
     """Return why a version of a key that is a record needs a wider column than these rows have."""
     if SINGLE_VALUE in key.origins:
         return None
-    known = replace(key, fields=tuple(field for field in key.fields if same_field(field, rows.fields) is not None))
-    return landing(rows, [(KEY_VERSION, known)], may_add=False, may_widen=False).incompatible.get(KEY_VERSION)
+    return landing(rows, [(KEY_VERSION, key)], may_widen=False).incompatible.get(KEY_VERSION)

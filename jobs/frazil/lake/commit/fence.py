@@ -105,6 +105,10 @@ def refusal(verdict: Verdict, state: TableState, staged: Staged, request: Commit
     where = f"pipeline {request.pipeline}, table {staged.table}"
     winner = (state.tagged.run or "") if state.tagged else ""
     match verdict:
+        case Verdict.FENCED if state.tagged is not None and state.tagged.event is not None:
+            return StageAgain(
+                f"an operator decided about {state.tagged.event} since the batch was planned", where=where
+            )
         case Verdict.FENCED:
             holds = state.tagged.end if state.tagged else None
             return Fenced(
