@@ -120,7 +120,10 @@ class Ingestion:
                 try:
                     try:
                         staged = self._stage_next(committed, spans, least if landed else 1)
-                        self._check_share(staged)
+                        if isinstance(staged, StagedBatch):
+                            made, accepted = staged.request, self._planner.accepted
+                            counted = made.counts, made.start, made.end
+                            check_share(self.pipeline, *counted, accepted, is_fenced=staged.is_fenced)
                     except DecisionRequired:
                         self._planner.forget()  # what was accepted, too, may be of another topic
                         check_not_behind(self.pipeline, committed, self.job)
@@ -152,11 +155,6 @@ class Ingestion:
                     self._attempts += 1
                     self._again(problem, self._attempts)
                     committed = self._committed
-
-    def _check_share(self, staged: StagedBatch | Restage | None) -> None:
-        if isinstance(staged, StagedBatch):
-            batch, accepted, fenced = staged.request, self._planner.accepted, staged.is_fenced
-            check_share(self.pipeline, batch.counts, batch.start, batch.end, accepted, is_fenced=fenced)
 
     def _stage_next(
         self, after: Offsets, spans: Callable[[], Mapping[int, Span]], least: int

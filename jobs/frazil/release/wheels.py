@@ -58,19 +58,11 @@ def facts(wheel: Path) -> Facts:
             entry for entry in archive.namelist() if entry.endswith(".dist-info/METADATA") and entry.count("/") == 1
         )
         headers = HeaderParser().parsestr(archive.read(name).decode())
-    licence = (
-        headers.get("License-Expression")
-        or _short(headers.get("License"))
-        or _classified(headers.get_all("Classifier", []))
-    )
+    named = [c.rsplit(" :: ", 1)[-1] for c in headers.get_all("Classifier", []) if c.startswith("License :: ")]
+    licence = headers.get("License-Expression") or _short(headers.get("License")) or ", ".join(named)
     return Facts(normal(headers["Name"]), headers["Version"], licence)
 
 
 def _short(licence: str | None) -> str:
     """Return a licence's name; empty if the field holds the licence's full text."""
     return licence.strip() if licence and "\n" not in licence.strip() and len(licence) < 80 else ""
-
-
-def _classified(classifiers: Iterable[str]) -> str:
-    named = [c.rsplit(" :: ", 1)[-1] for c in classifiers if c.startswith("License :: ")]
-    return " AND ".join(named) if len(named) == 1 else ", ".join(named)

@@ -89,14 +89,10 @@ def members(source: bytes | Mapping[str, Any], name: str, wanted: int = VERSION)
             what = f"{_as_json(version)} is not a version that this release reads ({wanted})"
         do = f"Write {wanted}, or use the release that wrote the document or a newer one"
         raise InvalidDeclaration([Problem("version", what, do)])
-    if not _is_text(document.get("$schema", "")):
+    schema = document.get("$schema", "")
+    if not isinstance(schema, str) or any("\ud800" <= c <= "\udfff" for c in schema):  # half a character
         raise InvalidDeclaration([Problem("$schema", "this is no text", "Write the schema's address, or remove it")])
     return {key: value for key, value in document.items() if key not in {"version", "$schema"}}
-
-
-def _is_text(value: Any) -> bool:
-    """Return whether a value is text that can be encoded: JSON's escapes can make half a character."""
-    return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
 
 
 def from_json(cls: type[T], value: Any, path: str) -> T:
