@@ -30,8 +30,7 @@ def pool(shape: Shape, *, seed: int, size: int = POOL) -> tuple[Head, list[bytes
     """Return the function of record i's head (after the frame), the tails and the keys."""
     listed = drawn(shape, seed=seed, size=size)
     if shape.changes:
-        head = lambda number: b"\0\2" + _avro_head(number)  # noqa: E731 # no row before, and one after
-        return head, _changes(shape, listed), [_key(row) for row in listed]
+        return _change_head, _changes(shape, listed), [_key(row) for row in listed]
     tails = {Format.AVRO: _avro, Format.JSON: _json, Format.PROTOBUF: _protobuf}[shape.format](shape, listed)
     return HEADS[shape.format], tails, [_key(row) for row in listed]
 
@@ -64,6 +63,10 @@ _LOWEST = [bytes((low & 0x7F | 0x80, low >> 7 | 0x80)) for low in range(0x4000)]
 
 def _avro_head(number: int) -> bytes:
     return varint(number << 1) + varint((BEGIN_MS + number) << 1)
+
+
+def _change_head(number: int) -> bytes:
+    return b"\0\2" + _avro_head(number)  # no row before, and one after
 
 
 def _json_head(number: int) -> bytes:

@@ -122,7 +122,8 @@ def large(document: Mapping[str, Any]) -> str:
 
 def _judged(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the goals that were measured, without those of `MERGE`: they are ratios of the table of batches."""
-    measured = [goal for goal in _goals(document) if goal.value is not None and "MERGE" not in goal.says]
+    goals = (Goal(**{name: value for name, value in one.items() if name != "verdict"}) for one in document["goals"])
+    measured = [goal for goal in goals if goal.value is not None and "MERGE" not in goal.says]
     yield from ("| goal (missed: bold) | measured | target |", "|---|---|---|") if measured else ()
     for goal in measured:
         found, wanted = (words.removesuffix(" x") for words in (goal.found, goal.wanted))
@@ -143,10 +144,6 @@ def _race(shape: str, found: Sequence[Figure]) -> Iterator[str]:
         if speed is not None:
             yield f"| {first}{caption} | {cpu:.2f} | {speed:,.0f} |"
             first = ""
-
-
-def _goals(document: Mapping[str, Any]) -> list[Goal]:
-    return [Goal(**{name: value for name, value in goal.items() if name != "verdict"}) for goal in document["goals"]]
 
 
 def _others(document: Mapping[str, Any]) -> Iterator[str]:

@@ -24,13 +24,8 @@ WORDS = tuple(
 WIDE_COLUMNS = 98  # beside id and at
 
 
-def _few_have_most(many: int) -> list[float]:
-    """Return weights by rank, like those of users, products and cities (Zipf)."""
-    return list(accumulate(1 / (rank + 3) for rank in range(many)))
-
-
 def _chooser(dice: random.Random, values: Sequence[Any]) -> Callable[[], Any]:
-    weights = _few_have_most(len(values))
+    weights = list(accumulate(1 / (rank + 3) for rank in range(len(values))))  # Zipf: like users, products and cities
     return lambda: dice.choices(values, cum_weights=weights)[0]
 
 

@@ -118,17 +118,12 @@ def _python_comments(text: str) -> Iterator[Piece]:
         yield held
 
 
-def _joined(node: ast.JoinedStr) -> str:
-    """Return the text of an f-string, with `_` for each value."""
-    return "".join(str(part.value) if isinstance(part, ast.Constant) else "_" for part in node.values)
-
-
 def _strings(nodes: list[ast.AST]) -> Iterator[Piece]:
     """Yield docstrings, and string literals of two words and more: help texts and error texts are among them."""
     parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes:
         if isinstance(node, ast.JoinedStr):
-            text = _joined(node)
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "_" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
             text = node.value
         else:

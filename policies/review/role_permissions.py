@@ -88,7 +88,10 @@ class AttachedPolicies:
         old, new = str(each.before.get("role") or ""), self._role_after(each)
         if held := self._by_arn.get(str(each.before.get("policy_arn"))):
             held.roles_before.add(old)
-        known = self._by_arn.get(str(each.after.get("policy_arn"))) or self._referred(each)
+        known = self._by_arn.get(str(each.after.get("policy_arn")))
+        found = _POLICY.fullmatch(str(each.expressions.get("policy_arn")))
+        if not known and found and each.is_later("policy_arn"):
+            known = self._managed.get((each.place[0], found[1]))
         if known:
             known.roles_after.add(new)
         if not each.is_changed:
@@ -104,11 +107,6 @@ class AttachedPolicies:
         if found and not each.after.get("role"):
             return self._names.get((each.place[0], found[1]), "")
         return str(each.after.get("role") or "")
-
-    def _referred(self, each: Change) -> HeldPolicy | None:
-        """Return the policy that an attachment refers to; None if it is not evident."""
-        found = _POLICY.fullmatch(str(each.expressions.get("policy_arn")))
-        return self._managed.get((each.place[0], found[1])) if found and each.is_later("policy_arn") else None
 
 
 def attachment_dangers(resources: Iterable[Change], attached: AttachedPolicies) -> Iterator[Finding]:

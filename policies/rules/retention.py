@@ -62,16 +62,16 @@ def retention_under_lag(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What Kafka keeps of a topic at least; `_NEVER` is no limit."""
+    """The time for which Kafka keeps a record at least; `_NEVER` is no limit."""
 
     records_ms: int
     """The age from which it deletes a record."""
     partition_bytes: int
     """The size of a partition from which it deletes the oldest records."""
     replaced_ms: int
-    """How long compaction spares a record that a newer one of its key replaces."""
+    """The time for which compaction keeps a record that a newer one of its key replaces."""
     deletes_ms: int
-    """How long compaction keeps a record without a value."""
+    """The time for which compaction keeps a record without a value."""
 
 
 def _kept(values: Mapping[str, Any]) -> _Kept:

@@ -62,6 +62,8 @@ def deploy_reconciler(
         policy=fill("reconciler", {key: rights[key] for key in placeholders("reconciler")}, partition=names.partition),
         description=f"The reconciler of the {job} job.",
     )
+    # As long as rows may be late, and two reports more.
+    silent_minutes = runs.freshness_minutes + 2 * (runs.ingest_minutes if runs.mode is Mode.DRAIN else EVERY_MINUTES)
     made = ReconcilerFunction(
         stack,
         f"{job}-reconciler",
@@ -74,7 +76,7 @@ def deploy_reconciler(
             bucket=foundation.artifact_bucket,
             metrics_namespace=names.metrics_namespace,
             trusted_keys=tuple(deployment.access.trusted_keys),
-            silent_seconds=_silent_seconds(runs) if is_counting else None,
+            silent_seconds=silent_minutes * 60 if is_counting else None,
         ).variables(),
         application_ids=foundation.application_ids,
         log_group=log_group,
@@ -108,9 +110,3 @@ def deploy_reconciler(
         topic_arn=foundation.alarm_topic_arn,
         is_counting=is_counting,
     )
-
-
-def _silent_seconds(runs: Jobs) -> int:
-    """Return how long a pipeline may report nothing: as long as rows may be late, and two reports more."""
-    every_minutes = runs.ingest_minutes if runs.mode is Mode.DRAIN else EVERY_MINUTES
-    return (runs.freshness_minutes + 2 * every_minutes) * 60

@@ -271,7 +271,7 @@ class GroupJobs:
         self._watch()
 
     def _watch(self) -> None:
-        """Declare the alarms. Before a release there is none: all would be raised, as no run reports."""
+        """Declare the alarms. A deployment without a release has none: no run reports, so each alarm would be raised."""
         runs = self._deployment.runs.of(self._group)
         watched = Watched(
             prefix=self._names.prefix,

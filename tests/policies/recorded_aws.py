@@ -74,7 +74,8 @@ def recorded_aws() -> Iterator[tuple[str, Log]]:
         body = environ["wsgi.input"].read(length) if is_read else b""
         if is_read:
             environ["wsgi.input"] = io.BytesIO(body)
-        if not _is_anonymous_look(environ):
+        is_look = (environ["REQUEST_METHOD"], environ["PATH_INFO"]) == ("HEAD", "/")
+        if not is_look or "HTTP_AUTHORIZATION" in environ:  # else it reads the time only, and needs no permission
             log.add(
                 _calls(environ, body), f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}?{environ['QUERY_STRING']}"
             )
@@ -88,11 +89,6 @@ def recorded_aws() -> Iterator[tuple[str, Log]]:
     finally:
         server.shutdown()
         thread.join(10)
-
-
-def _is_anonymous_look(environ: dict[str, Any]) -> bool:
-    """Whether a request names nothing and has no signature, so that no permission is asked for: it only reads the time."""
-    return (environ["REQUEST_METHOD"], environ["PATH_INFO"]) == ("HEAD", "/") and "HTTP_AUTHORIZATION" not in environ
 
 
 def _calls(environ: dict[str, Any], body: bytes) -> Iterator[Call]:

@@ -42,6 +42,21 @@ def test_a_new_topic_that_another_driver_goes_on_with_needs_no_second_decision(s
     assert sorted(row["value"] for row in shop.landed()) == ["new", "old"]
 
 
+def test_a_driver_that_has_not_seen_a_rollback_goes_on_after_its_replay_was_accepted(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1, value_format="text")
+    driver = shop.ingestion(run="the first")
+    for value in (b"v0", b"v1"):
+        shop.produce([value])
+        driver.poll()
+    shop.roll_back()
+    shop.accept(Accepted.ROLLED_BACK_REPLAY)
+    shop.produce([b"v2"])
+    for _ in range(2):  # of the first one the commit says that an operator decided
+        driver.poll()
+    assert sorted(row["value"] for row in shop.landed()) == ["v0", "v1", "v2"]
+    shop.assert_proven()
+
+
 def test_a_record_that_an_operator_accepted_meanwhile_stops_nobody(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1, on_error=ErrorMode.SUSPEND)
     schema_id = shop.register()

@@ -293,3 +293,20 @@ def test_a_new_tables_partition_field_of_a_columns_name_gets_another_name(shop_o
     shop.drain()
     (row,) = shop.landed()
     assert (row["order_id_bucket"], row["user_trunc"]) == (3, 1.5)
+
+
+def test_a_partition_fields_name_is_taken_in_a_struct_and_is_its_own_columns_again(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1, table={"partition_by": ("bucket(4, at.id)", "user")})
+
+    def put(name: str, alias: str, **at: int) -> None:
+        inner = {"type": "record", "name": "At", "fields": [{"name": of, "type": "int"} for of in at]}
+        fields = [{"name": name, "type": "string", "aliases": [alias]}, {"name": "at", "type": inner}]
+        schema = {"type": "record", "name": "Order", "fields": fields}
+        shop.produce([frame(shop.register(schema), avro(schema, {name: "u", "at": at}))])
+        shop.drain()
+
+    put("user", "none", id=1)
+    put("customer", "user", id=2, id_bucket=5)
+    put("user", "customer", id=3, id_bucket=6)
+    found = sorted((row["user"], *row["at"].values()) for row in shop.landed())
+    assert found == [("u", 1, None), ("u", 2, 5), ("u", 3, 6)]

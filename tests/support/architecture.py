@@ -113,7 +113,9 @@ def _cost(at: Mapping[str, Place], used: Mapping[str, Sequence[str]]) -> float:
             sideways += abs(place[0] - at[below][0])
             points = [_point(place, at[below], step / POINTS) for step in range(1, POINTS)]
             boxes = (box for box in at.values() if place[1] < box[1] < at[below][1])
-            behind += sum(any(_is_within(point, box) for point in points) for box in boxes)
+            behind += sum(
+                any(abs(x - box[0]) < BOX / 2 + 4 and -4 < y - box[1] < HEIGHT + 4 for x, y in points) for box in boxes
+            )
     return behind * 10 * WIDTH + sideways
 
 
@@ -123,10 +125,6 @@ def _point(upper: Place, lower: Place, t: float) -> tuple[float, float]:
     ease = t * t * (3 - 2 * t)
     rise = 1.5 * t * (1 - t) ** 2 + 1.5 * t * t * (1 - t) + t**3
     return upper[0] + (lower[0] - upper[0]) * ease, begin + (end - begin) * rise
-
-
-def _is_within(point: tuple[float, float], box: Place) -> bool:
-    return abs(point[0] - box[0]) < BOX / 2 + 4 and -4 < point[1] - box[1] < HEIGHT + 4
 
 
 def _line(upper: Place, lower: Place) -> str:

@@ -48,7 +48,8 @@ def actions(log: Path) -> set[str]:
             method, service = _METHOD.search(entry), _SERVICE.search(entry)
             assert method is not None, entry
             assert service is not None, entry
-            found.add(_action(_SERVICES.get(service[1], service[1]), method[1]))
+            name = _SERVICES.get(service[1], service[1])
+            found.add(f"{name}:{_S3.get(method[1], method[1]) if name == 's3' else method[1]}")
     return found
 
 
@@ -62,7 +63,3 @@ def _entries(log: Path) -> Iterator[str]:
                 entry = []
             entry.append(line)
     yield "".join(entry)
-
-
-def _action(service: str, operation: str) -> str:
-    return f"{service}:{_S3.get(operation, operation) if service == 's3' else operation}"

@@ -125,7 +125,6 @@ class Ingestion:
                             counted = made.counts, made.start, made.end
                             check_share(self.pipeline, *counted, accepted, is_fenced=staged.is_fenced)
                     except DecisionRequired:
-                        self._planner.forget()  # what was accepted, too, may be of another topic
                         check_not_behind(self.pipeline, committed, self.job)
                         raise
                     finally:

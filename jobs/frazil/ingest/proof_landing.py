@@ -67,7 +67,7 @@ def replay(
         return _not_replayed(pipeline, "no snapshot says which offsets the table holds")
     if last.totals is not None and last.totals.closed:
         problem = (
-            "the topic was created again, or its log was truncated, and an operator decided to keep the rows of before"
+            "the topic was created again, or its log truncated, and an operator decided to keep the rows of before"
         )
         return _not_replayed(pipeline, problem)
     if problem := _lacks(pipeline, job, last.end):

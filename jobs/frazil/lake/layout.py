@@ -29,7 +29,6 @@ from frazil.schemas.evolution.merge import merge
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, row_type
 from frazil.schemas.json_columns import with_texts
 from frazil.schemas.metadata import OF_CHANGELOGS, OF_STATES
-from frazil.schemas.sources import named_now
 from frazil.schemas.types import Kind, Primitive, Struct, Type
 
 FEW_MANIFESTS = 10
@@ -155,8 +154,15 @@ class Layout:
         return next((name for name, known in self.columns.items() if known == number), None)
 
     def declared(self, table: Table) -> Table:
-        """Return a declaration of the table with the present names of its columns."""
-        return named_now(table, self.name_now)
+        """Return a declaration of the table with the present names of the columns that it is partitioned and sorted by.
+
+        A column that a schema renamed is declared by its former name until the declaration is edited.
+        """
+
+        def now(fields: Iterable[PartitionField | SortField]) -> tuple[str, ...]:
+            return tuple(str(replace(one, source=self.name_now(one.source) or one.source)) for one in fields)
+
+        return replace(table, partition_by=now(table.partition_fields), sort_by=now(table.sort_fields))
 
 
 def _chosen(listed: Iterable[Mapping[str, Any]], name: str, number: int) -> dict[str, Any]:

@@ -139,8 +139,23 @@ def columns_of(iceberg: Iceberg, loaded: Java) -> Struct:
     """Return the columns of a loaded table as a row type, with the ids that the table keeps."""
     found = row_type(iceberg.schema_json(loaded), loaded.properties().get(FIELD_IDS))
     specs = [loaded.spec()] if len(loaded.specs()) == 1 else loaded.specs().values()  # each access is a call
-    names = {str(field.name()) for spec in specs if spec.isPartitioned() for field in items(spec.fields())}
-    return replace(found, taken=frozenset(names.difference(field.name for field in found.fields)))
+    fields = [field for spec in specs if spec.isPartitioned() for field in items(spec.fields())]
+    names = {
+        str(f.name()): str(loaded.schema().findColumnName(f.sourceId())) if f.transform().isIdentity() else ""
+        for f in fields
+    }
+    return _with_taken(found, names)
+
+
+def _with_taken(row: Struct, names: Mapping[str, str]) -> Struct:
+    """Return the row with the names that partition fields take in it and in its structs; each with its column, or empty."""
+    fields = []
+    for field in row.fields:
+        inner = {name.removeprefix(f"{field.name}."): "" for name in names if name.startswith(f"{field.name}.")}
+        of = _with_taken(field.type, inner) if inner and isinstance(field.type, Struct) else field.type
+        fields.append(replace(field, type=of))
+    taken = {name: of for name, of in names.items() if all(name != field.name for field in fields)}
+    return replace(row, fields=tuple(fields), taken=taken)
 
 
 def _spec_json(schema: Mapping[str, Any], partition_by: Sequence[PartitionField]) -> dict[str, Any] | None:

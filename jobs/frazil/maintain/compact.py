@@ -90,8 +90,10 @@ def _swap(
     done: list[Rewritten] = []
     pending: list[Rewritten] = []
     commits, size = 0, run.policy.groups_a_commit
-    layout = Layout.of(run.job.iceberg.metadata(table))
-    columns = order(() if target.is_dead_letter_table else layout.declared(target.pipeline.table).sort_fields)
+    declared = target.pipeline.table
+    if declared.sort_by:
+        declared = Layout.of(run.job.iceberg.metadata(table)).declared(declared)
+    columns = order(() if target.is_dead_letter_table else declared.sort_fields)
     for number, group in enumerate(chosen, start=1):
         if run.job.stopping() or not hold():
             for one in pending:

@@ -10,7 +10,6 @@ from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.evolution.merge import same_field
 from frazil.schemas.types import Field, Struct
 
-_PROTOBUF = "Where the first message of a Protobuf file is not that of the records, declare record_name"
 KEY_VERSION = -1
 """The number of the key's fields among the versions of a table's rows; schema ids are not negative."""
 
@@ -31,7 +30,7 @@ def named(names: Sequence[str], values: Struct) -> tuple[Field, ...]:
             where="write.key",
             do=f"Did you mean {', '.join(near)}?"
             if near
-            else f"Name columns of the value with Upsert(key=…). {_PROTOBUF}",
+            else "Name columns of the value, or the record_name of a Protobuf value",
         )
     return tuple(dict.fromkeys(there[name] for name in names))
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 from frazil.declaration.checks.column_rules import is_reserved
@@ -25,18 +24,6 @@ _TAKEN = {
     **dict.fromkeys((Transform.YEARS, Transform.MONTHS, Transform.DAYS), _DATES),
 }
 """The types that a transform takes (https://iceberg.apache.org/spec/#partition-transforms). Decimals have truncate and bucket."""
-
-
-def named_now(table: Table, name_now: Callable[[str], str | None]) -> Table:
-    """Return a table's declaration with the present names of the columns that it is partitioned and sorted by.
-
-    A column that a schema renamed is declared by its former name until the declaration is edited.
-    """
-
-    def now(fields: Iterable[PartitionField | SortField]) -> tuple[str, ...]:
-        return tuple(str(replace(one, source=name_now(one.source) or one.source)) for one in fields)
-
-    return replace(table, partition_by=now(table.partition_fields), sort_by=now(table.sort_fields))
 
 
 def check_sources(

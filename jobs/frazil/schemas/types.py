@@ -6,7 +6,7 @@ Writer schemas are converted to a `Struct`; versions of one subject are merged t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import cast
@@ -115,12 +115,12 @@ class Field:
 class Struct:
     """A struct, in the order of its fields. A row type is a struct.
 
-    `taken` are names that no new column of a table may have: those of its partition fields.
+    `taken` are the names of a table's partition fields, each with the only column that may get it, or empty if none may.
     """
 
     fields: tuple[Field, ...]
     origins: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True, compare=False, repr=False)
-    taken: frozenset[str] = field(default=frozenset(), kw_only=True, compare=False, repr=False)
+    taken: Mapping[str, str] = field(default_factory=dict, kw_only=True, compare=False, repr=False)
 
     def exact(self, names: Collection[str] | None = None) -> Struct:
         """Return the struct with these fields, or all, `is_exact`."""

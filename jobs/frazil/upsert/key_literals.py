@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,7 @@ def _condition(column: Column, values: pa.ChunkedArray, kind: str, by: Truncatio
         if kind in _OLDEST and len(values) and pc.min(values).as_py() < _OLDEST[kind]:
             return None
     elif kind in _COMPARED or kind.startswith("decimal"):
-        literal = lambda value: F.lit(value).cast(kind)  # noqa: E731
+        literal = partial(_cast, kind)
     else:
         return None
     if not len(values) or (cuts := (by or Truncation()).cuts(values, kind)) is None:
@@ -112,6 +112,10 @@ def _condition(column: Column, values: pa.ChunkedArray, kind: str, by: Truncatio
         return column.isin([literal(value) for value in distinct.to_pylist()])
     ends = intervals(values, cuts=cuts) if kind in _NUMBERED else [_ends(values)]
     return reduce(Column.__or__, (column.between(literal(low), literal(high)) for low, high in ends))
+
+
+def _cast(kind: str, value: object) -> Column:
+    return F.lit(value).cast(kind)
 
 
 def intervals(

@@ -44,11 +44,6 @@ def schema(body: str, rest: str = "", syntax: str = 'syntax = "proto3"') -> Prot
     return compile_proto(f"{syntax};\n{IMPORTS}message M {{ {body} }}\n{rest}")
 
 
-def one_field_each(fields: Sequence[str], types: str = "") -> ProtobufSchema:
-    """The messages `M0`, `M1` … of a field each, compiled at once: protoc takes longer than all the rest."""
-    return schema("", " ".join([types or TYPES, *(f"message M{i} {{ {field} }}" for i, field in enumerate(fields))]))
-
-
 def message(of: ProtobufSchema, name: str = "M", **fields: Any) -> Any:
     """An empty message, or one of the fields that JSON can say."""
     pool = DescriptorPool()
@@ -239,7 +234,7 @@ class TestMapEntries:
     ]  # fmt: skip
 
     def test_an_entry_without_its_key_or_value_has_the_default(self) -> None:
-        of = one_field_each([field for field, _, _ in self.ENTRIES])
+        of = schema("", " ".join([TYPES, *(f"message M{i} {{ {one} }}" for i, (one, _, _) in enumerate(self.ENTRIES))]))
         for i, (field, body, expected) in enumerate(self.ENTRIES):
             assert decode(of, [b"", body, b""], name=f"M{i}")[1] == {"x": expected}, field
 

@@ -133,7 +133,8 @@ class SparkRun:
         for uri, folder in asked.archives:
             archive = self._folder / "tmp" / name_of(uri)
             self._download(s3, uri, archive)
-            _unpack(archive, self._folder / folder)
+            with tarfile.open(archive) as packed:
+                packed.extractall(self._folder / folder, filter="data")
             archive.unlink()
 
     def _download(self, s3: Any, uri: str, target: Path) -> None:
@@ -179,8 +180,3 @@ def spark_submit(spark: SparkHome, asked: Submission, folder: Path) -> list[str]
     confs = [part for key, value in sorted(settings.items()) for part in ("--conf", f"{key}={value}")]
     entry_point = str(folder / name_of(asked.entry_point))
     return [str(spark.spark / "bin" / "spark-submit"), "--master", "local[*]", *confs, entry_point, *asked.arguments]
-
-
-def _unpack(archive: Path, folder: Path) -> None:
-    with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")

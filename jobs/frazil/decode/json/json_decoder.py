@@ -137,9 +137,10 @@ def json_body(
         if single_value:
             if refuses_null:
                 checks.append(~is_null(body))
-            null = {f.name: F.lit(None).cast(spark_type(f.type)) for f in target.fields}
             columns = [
-                (reading.value_of(raw, f, found) if f is document else null[f.name]).alias(f.name)
+                (reading.value_of(raw, f, found) if f is document else F.lit(None).cast(spark_type(f.type))).alias(
+                    f.name
+                )
                 for f in target.fields
             ]
         else:

@@ -171,8 +171,10 @@ class RegisteredWriters(FramedWriters):
         guids = [f[:GUID_BYTES] for f in open_frames if f[0] == GUID_MAGIC and f[:GUID_BYTES] not in self._guids]
         of_guid = several(lambda head: registry.id_of_guid(str(uuid.UUID(bytes=head[1:]))), dict.fromkeys(guids))
         named = dict(zip(dict.fromkeys(guids), of_guid, strict=True)) | self._guids
-        numbers = {f: int.from_bytes(f[1:PREFIX_BYTES], "big") for f in open_frames}
-        ids = {f: named.get(f[:GUID_BYTES]) if f[0] == GUID_MAGIC else numbers[f] for f in open_frames}
+        ids = {
+            f: named.get(f[:GUID_BYTES]) if f[0] == GUID_MAGIC else int.from_bytes(f[1:PREFIX_BYTES], "big")
+            for f in open_frames
+        }
         wanted = dict.fromkeys(i for i in ids.values() if i is not None and self._is_unknown(i))
         for number, subjects in zip(wanted, several(registry.subjects_of, wanted), strict=True):
             self._see(number, set(subjects))

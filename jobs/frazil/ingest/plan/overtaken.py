@@ -1,4 +1,4 @@
-"""A driver that another one has overtaken: what it sees is no event that an operator has to decide about."""
+"""Check that no other driver has landed more, before a driver asks an operator for a decision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from frazil.lake.ledger.next_offsets import Offsets
 
 
 def check_not_behind(pipeline: Pipeline, committed: Offsets, job: JobContext) -> None:
-    """Raise `Fenced` if the table holds records after those of `committed`, or of another topic: another driver has landed them.
+    """Raise `Fenced` if the table holds records after `committed`, or of another topic: another driver has landed them.
 
     Raises `StageAgain` if an operator has decided since.
     """

@@ -52,7 +52,7 @@ class Planner:
     def resume(self, last: Entry) -> None:
         """Take what operators decided, and when the table was complete, from the newest entry of the ledger."""
         self._job.reads.enter(self._pipeline.name, self._source, in_slices=self._by_time)
-        if not self.accepted:  # what was accepted stays so if batches of it are staged again
+        if not self.accepted or last.event is not None:  # else it stays so if batches of it are staged again
             self.accepted = accepted(last)
         windows = {name: last.window(name) for name in ledger.WINDOWS}
         self._accepted_records = last.accepted_records

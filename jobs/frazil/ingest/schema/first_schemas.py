@@ -24,7 +24,7 @@ class FirstSchemas:
 
     def __init__(self, pipeline: Pipeline, job: JobContext) -> None:
         self._pipeline, self._job = pipeline, job
-        self._searched: Mapping[int, Span] = {}
+        self._searched: tuple[str, Mapping[int, Span]] = "", {}
         self._unread: dict[str, list[bytes]] = {"value": [], "key": []}
 
     def learn(self, values: WriterSchemas, keys: Keys | None) -> None:
@@ -39,8 +39,11 @@ class FirstSchemas:
         open_sides = {column: side for column, side in sides.items() if side.is_in_records and not side.versions}
         if not open_sides:
             return
+        topic_id = self._job.kafka.topic(
+            self._pipeline.topic.name
+        ).topic_id  # one that was created again is searched again
         spans = self._job.kafka.offsets(self._pipeline.topic.name, self._pipeline.isolation)
-        if spans == self._searched:
+        if (topic_id, spans) == self._searched:
             return
         start = position(self._pipeline, self._job, spans)
         oldest = {p: span.earliest for p, span in spans.items()}
@@ -50,7 +53,7 @@ class FirstSchemas:
             for begin in (oldest, next_to_land) if next_to_land != oldest else (oldest,):
                 ranges = [OffsetRange(p, begin[p], span.stable) for p, span in spans.items() if begin[p] < span.stable]
                 unread = self._unread[column]  # of earlier calls, too: their problems are known and not counted again
-                while (frame := self._first(column, spans, ranges, unread)) is not None:
+                while (frame := self._first(column, topic_id, spans, ranges, unread)) is not None:
                     problems = len(side.problems)
                     try:
                         side.learn(SeenFrames(unknown=(frame,)))
@@ -63,24 +66,23 @@ class FirstSchemas:
                     unread.append(frame)
             if refused is not None and not side.versions:
                 raise refused
-        self._searched = spans
+        self._searched = topic_id, spans
 
     def _first(
-        self, column: str, spans: Mapping[int, Span], ranges: list[OffsetRange], unread: list[bytes]
+        self, column: str, topic_id: str, spans: Mapping[int, Span], ranges: list[OffsetRange], unread: list[bytes]
     ) -> bytes | None:
         """Return the schema of the first record in the ranges that has another one than these."""
         if not ranges:
             return None
         options = consumer_options(self._pipeline, self._job.kafka)
         leaders = {partition: span.leader_epoch for partition, span in spans.items()}
-        topic = self._job.kafka.topic(self._pipeline.topic.name)
         records = read(
             self._job.spark,
-            topic.name,
+            self._pipeline.topic.name,
             ranges,
             options=options,
             isolation=self._pipeline.isolation.value,
-            group=self._job.consumers.group(self._pipeline.name, options, topic.topic_id, leaders),
+            group=self._job.consumers.group(self._pipeline.name, options, topic_id, leaders),
             headers=False,
         )
         frames = records.select(frame_inside(F.col(column), ()).alias("frame"))

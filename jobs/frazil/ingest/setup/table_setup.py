@@ -61,10 +61,8 @@ def make_tables(
     made for another write mode, and `InvalidInput` if the declaration partitions or sorts by a column that does not exist, or
     if the store refuses the deletes of a new table.
     """
-    iceberg, is_changelog = (
-        job.iceberg,
-        pipeline.write.keeps_changes,
-    )  # many rows have one key; that of a truncate is null
+    iceberg = job.iceberg
+    is_changelog = pipeline.write.keeps_changes  # many rows have one key; that of a truncate is null
     columns = new_columns(pipeline, row, key, more)
     actual = existing_table.layout_of(iceberg, pipeline) if iceberg.exists(pipeline.table.identifier) else None
     table = pipeline.table if actual is None else actual.declared(pipeline.table)

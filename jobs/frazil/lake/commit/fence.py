@@ -106,9 +106,7 @@ def refusal(verdict: Verdict, state: TableState, staged: Staged, request: Commit
     winner = (state.tagged.run or "") if state.tagged else ""
     match verdict:
         case Verdict.FENCED if state.tagged is not None and state.tagged.event is not None:
-            return StageAgain(
-                f"an operator decided about {state.tagged.event} since the batch was planned", where=where
-            )
+            return StageAgain(f"an operator decided about {state.tagged.event}", where=where)
         case Verdict.FENCED:
             holds = state.tagged.end if state.tagged else None
             return Fenced(

@@ -106,7 +106,7 @@ def leaf_type(of: Simple | Fixed | Enum) -> Primitive | Decimal:
 def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str, *, is_exact: bool = False) -> Sides:
     """Return a scalar for a column that holds it; `name` is the full name of an enum or a fixed here.
 
-    Some writers do not check the range of an int. What `is_exact` has the number that they meant, or none.
+    Some writers do not check the range of an int. If the column `is_exact`, it gets the number that they wrote, or none.
     """
     match of:
         case Enum(_, symbols):
@@ -134,9 +134,8 @@ def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str, *, i
             if column.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
                 return Sides(base, {"type": "long", "logicalType": logical}, column)
             if (base, logical) == ("int", "") and (column.kind is Kind.LONG or (is_exact and column.kind is Kind.INT)):
-                return Sides(
-                    "long", "long", Primitive(Kind.LONG)
-                )  # written alike; Java's reader of ints drops high bits
+                # Both are written alike, and Java's reader of ints drops the high bits.
+                return Sides("long", "long", Primitive(Kind.LONG))
             return Sides(base, LEGAL_KINDS[column.kind], column)
 
 

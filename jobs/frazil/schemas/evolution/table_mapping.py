@@ -179,14 +179,15 @@ def named_as(table: Struct, rows: Struct, *, top: bool = True) -> Struct:
     A field does not get the name of a column that is another field, nor one that is `taken`.
     """
     columns = columns_of(table, rows, top=top)
-    taken = {column.name for column in table.fields} | {field.name for field in rows.fields} | table.taken
+    taken = {column.name for column in table.fields} | {field.name for field in rows.fields} | table.taken.keys()
     fields: list[Field] = []
     for field in rows.fields:
         column = columns.get(field.name)
         if column is not None:
             own_names = suffixed(field.source), folded(field.source)
             is_its = column.name in own_names or not set(column.ids).isdisjoint(field.ids)
-            name = column.name if is_its or field.name in table.taken else field.name
+            is_its |= table.taken.get(field.name, column.name) != column.name
+            name = column.name if is_its else field.name
             field = replace(field, name=name, type=_named_as(column.type, field.type))
         elif field.name in table.taken or any(column.name == field.name for column in table.fields):
             own = field.ids[0] if is_member(field) else field.source
