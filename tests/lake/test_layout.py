@@ -24,6 +24,7 @@ from frazil.lake import layout
 from frazil.lake.layout import Layout, changed, differences
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.read.stored_tables import StoredTable
+from frazil.schemas.evolution.column_names import suffixed
 from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
@@ -203,6 +204,20 @@ def test_a_difference_is_said_with_what_the_table_has(before: Pipeline, after: P
 )
 def test_columns_that_differ_in_nothing_are_not_said(pipeline: Pipeline) -> None:
     assert differences(pipeline, made(pipeline)) == ()
+
+
+def test_a_column_with_a_hash_is_the_declared_one_and_a_partition_field_gets_a_free_name() -> None:
+    there = made(declared())
+    column = suffixed("day")
+    row, columns = Struct((Field(column, Primitive(Kind.STRING)),)), {**there.columns, column: 99, "id_bucket_8": 98}
+    there = replace(there, row=row, columns=columns)
+    assert not [one for one in differences(declared(), there) if column in str(one)]
+    (found,) = differences(
+        declared({"partition_by": ("bucket(8, id)",)}, {"columns": ("id long", "day string", "id_bucket_8 int")}), there
+    )
+    assert "ADD PARTITION FIELD bucket(8, id) AS `id_bucket_8_`" in str(found)
+    again = differences(declared(topic={"columns": ("id long", "day boolean", "id_bucket_8 int")}), there)
+    assert "day: string cannot become boolean" in str(again)
 
 
 def test_a_property_that_is_no_longer_declared_is_removed() -> None:

@@ -249,5 +249,8 @@ message Order { int64 id = 1; Customer customer = 2; }
     shop.produce([framed(schema_id, value, 1)], key=b"5")
     with pytest.raises(InvalidInput, match=r"no version of the value has code.*record_name"):
         shop.drain(replace(shop.pipeline, write=Upsert(key=("code",))))
+    of_none = replace(of_order, value=replace(of_order.value, record_name="shop.Ordr"))
+    said = shop.drain(replace(shop.pipeline, topic=of_none)).waiting
+    assert said.endswith("can be used: none has the message shop.Ordr (record_name)")
     shop.drain(replace(shop.pipeline, topic=of_order))
     assert [(row["id"], row["customer"]["id"]) for row in shop.landed()] == [(5, "c")]

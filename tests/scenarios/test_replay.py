@@ -208,7 +208,7 @@ def test_a_topic_that_is_not_all_of_the_table_is_not_compared(shop_of: ShopOf, r
     assert "created again" in why()
     shop.accept(Accepted.TOPIC_RECREATED)
     shop.drain()
-    assert "keep the rows of before" in why()
+    assert "after topic-recreated, which an operator decided" in why()
 
 
 @pytest.mark.long
@@ -336,6 +336,20 @@ def test_a_version_that_would_make_another_table_is_said(shop_of: ShopOf, replay
     shop.register(versions[1])
     (found,) = replayed(shop).findings
     assert (found.flaw, "the column a is int in the table" in found.what) == ("not_replayed", True)
+
+
+@pytest.mark.long
+def test_a_hash_in_a_name_and_rows_that_a_decision_gave_up_are_said(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Upsert(key=("id",)), table={"partition_by": ("bucket(4, id)",)})
+    versions = [record("R", id="long"), record("R", id="long", id_bucket=["null", "int"])]
+    for number, version in enumerate(versions):
+        value = {"id": number, **({"id_bucket": 3} if number else {})}
+        shop.produce([frame(shop.register(version), avro(version, value))])
+        shop.drain()
+    assert "which the versions that are registered now make id_bucket" in replayed(shop).findings[0].what
+    shop.roll_back()
+    shop.accept(Accepted.ROLLED_BACK_HOLD)
+    assert "after rolled-back-hold, which" in replayed(shop).findings[0].what
 
 
 @pytest.mark.long

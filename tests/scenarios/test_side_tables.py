@@ -445,6 +445,9 @@ def test_a_pipeline_that_is_moved_to_another_topic_verifies(stock: Ledgers) -> N
     stock.assert_proven()
     topics = [(one.topic, one.read) for one in stock.verified().partitions]
     assert topics == [(moved.topic.name, 10), (moved.topic.name[:-1], 20)]
+    stock.drop(stock.dead_letters)
+    with pytest.raises(InvalidInput, match="has records of topic .*, too"):
+        stock.accept(Accepted.SIDE_TABLE_REPLACED)
 
 
 @pytest.mark.long

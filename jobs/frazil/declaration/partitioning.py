@@ -6,6 +6,7 @@ https://iceberg.apache.org/docs/latest/spark-ddl/#partitioned-by
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NoReturn
@@ -68,6 +69,12 @@ class PartitionField:
             return quoted(self.source)
         argument = "" if self.argument is None else f"{self.argument}, "
         return f"{self.transform}({argument}{quoted(self.source)})"
+
+    def added(self, columns: Collection[str]) -> str:
+        """Return the clause that adds it to a table, with a name where one of `columns` has the name that Iceberg derives."""
+        name = self.name if self.argument is None else f"{self.name}_{self.argument}"
+        is_taken = self.transform is not Transform.IDENTITY and name in columns
+        return f"ADD PARTITION FIELD {self}{f' AS `{name}_`' if is_taken else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ are the same, so a mistake in these is not found.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
@@ -30,7 +32,9 @@ from frazil.lake.catalogs import spark_options
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.entries import entry_of_head
+from frazil.lake.ledger.entries import entry_of_head, of
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.lineage import lineage
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.row_offsets import quoted_part, snapshot_rows
 from frazil.schemas.iceberg import identifier_fields
@@ -42,6 +46,16 @@ _PLACE = ("_kafka_partition", "_kafka_offset")
 _HEADERS = "_kafka_headers"
 _HELD, _AGAIN = "_frazil_held", "_frazil_again"
 _TEXT = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
+_KEEP_ROWS = {
+    *(
+        "topic-recreated",
+        "log-truncated",
+        "log-truncated-replay",
+        "rolled-back-hold",
+        "ledger-lost",
+        ledger.ROWS_DELETED,
+    )
+}
 _WHAT = {
     Flaw.ROW_ABSENT: "{} keys of the topic have no row",
     Flaw.ROW_LEFT: "{} rows have keys that the topic has not, or has deleted",
@@ -65,11 +79,10 @@ def replay(
     last = entry_of_head(job.iceberg, table, pipeline.name)
     if last is None or last.end is None:
         return _not_replayed(pipeline, "no snapshot says which offsets the table holds")
-    if last.totals is not None and last.totals.closed:
-        problem = (
-            "the topic was created again, or its log truncated, and an operator decided to keep the rows of before"
+    if decided := _decided(job, table, last):
+        return _not_replayed(
+            pipeline, f"after {decided}, which an operator decided, the rows are not those of the topic"
         )
-        return _not_replayed(pipeline, problem)
     if problem := _lacks(pipeline, job, last.end):
         return _not_replayed(pipeline, problem)
     name, head = f"{job.iceberg.name}.{pipeline.table.identifier}", int(table.currentSnapshot().snapshotId())
@@ -112,6 +125,17 @@ def replay(
         return _not_replayed(pipeline, str(error))
 
 
+def _decided(job: JobContext, table: Java, last: Entry) -> str:
+    """Return the decision since which the rows are not all that the topic comes to; empty if none is known."""
+    for snapshot in lineage(job.iceberg, table, last.snapshot_id):
+        event = of(snapshot).event
+        if event in _KEEP_ROWS and snapshot.summary().get(ledger.PIPELINE) == last.summary[ledger.PIPELINE]:
+            return event
+    if last.keys is not None and last.keys.removed:
+        return ledger.ROWS_DELETED
+    return "topic-recreated or log-truncated" if last.totals is not None and last.totals.closed else ""
+
+
 def _named_now(rows: DataFrame, then: Java, table: Java) -> DataFrame:
     """Return the rows, whose names are those of the schema `then`, with the names that the table has now."""
     now = {int(field.fieldId()): str(field.name()) for field in items(table.schema().columns())}
@@ -120,8 +144,12 @@ def _named_now(rows: DataFrame, then: Java, table: Java) -> DataFrame:
 
 
 def _retyped(held: DataFrame, fresh: DataFrame) -> str:
-    """Return which column all registered versions make a union, or another structure, which the table was made without."""
+    """Return which column all registered versions make a union, another structure or name, which the table was made without."""
     there = {field.name: field.dataType for field in held.schema.fields}
+    names = [sorted(set(one.columns) - set(other.columns)) for one, other in ((held, fresh), (fresh, held))]
+    for one, other in product(*names):  # next to a partition field of its name, a column gets a hash
+        if re.fullmatch(r"_[0-9a-f]{6,}", max(one, other, key=len).removeprefix(min(one, other, key=len))):
+            return f"the table has the column {one}, which the versions that are registered now make {other}"
     for field in fresh.schema.fields:
         of = there.get(field.name)
         if of is not None and _is_restructured(of, field.dataType):

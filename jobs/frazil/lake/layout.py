@@ -24,7 +24,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.next_offsets import canonical
 from frazil.schemas.connect.connect_types import as_text, row_meaning
 from frazil.schemas.declared_columns import UNKNOWN, declared_type
-from frazil.schemas.evolution.column_names import folded
+from frazil.schemas.evolution.column_names import folded, suffixed
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, row_type
 from frazil.schemas.json_columns import with_texts
@@ -266,7 +266,7 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
         do = f"Declare format_version={actual.format_version}: no table goes back"
         yield Difference("table.format_version", f"the table has {actual.format_version}", do)
     if actual.partition_by != (wanted := frozenset(declared.partition_by)):
-        steps = [f"ADD PARTITION FIELD {one}" for one in declared.partition_by if one not in actual.partition_by]
+        steps = [one.added(actual.columns) for one in declared.partition_fields if str(one) not in actual.partition_by]
         steps += [f"DROP PARTITION FIELD {one}" for one in sorted(actual.partition_by - wanted)]
         do = f"New files get it by {'; '.join(f'ALTER TABLE {name} {step}' for step in steps)}. Else declare what the table has"
         what = f"the table is partitioned by {', '.join(sorted(actual.partition_by)) or 'nothing'}"
@@ -312,7 +312,8 @@ def _undeclared(pipeline: Pipeline, actual: Layout) -> list[str]:
         return []
     keys = topic.key.columns if has_key_fields and topic.key.columns else ()
     rows = [declared_type(listed) for listed in (keys, topic.value.columns or ())]
-    named = {field.name for row in rows for field in merge([(0, row)]).type.fields}
+    fields = [field for row in rows for field in merge([(0, row)]).type.fields]
+    named = {name for field in fields for name in (field.name, suffixed(field.source))}
     named |= set() if topic.value.columns else {"value"}
     own = {number for name, number in actual.former.items() if is_reserved(name.partition(".")[0])}
     return [
@@ -329,11 +330,9 @@ def _retyped(pipeline: Pipeline, actual: Layout) -> Iterator[tuple[str, str]]:
     there = {field.name: field for field in as_text(with_texts(actual.row)).fields}
     row = row_meaning(declared_type(pipeline.topic.value.columns))
     for field in as_text(with_texts(merge([(0, row)]).type)).fields:
-        if field.name in there:
-            both = [
-                (number, Struct((replace(one, required=False),)))
-                for number, one in enumerate((there[field.name], field))
-            ]
+        if known := there.get(field.name) or there.get(suffixed(field.source)):
+            types = enumerate((known.type, field.type))
+            both = [(number, Struct((replace(field, type=of, required=False),))) for number, of in types]
             for problem in merge(both).incompatible.values():
                 yield field.name, f"{field.name}: {problem.what}"
 

@@ -38,6 +38,7 @@ from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
 from frazil.lake.row_offsets import quoted, quoted_part, snapshot_rows
 from frazil.lake.stage import empty_commit
 from frazil.recovery.decisions import Acceptance
+from frazil.recovery.two_logs import check_is_one_topic
 
 _DIGITS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 _TIMES = {"timestampFormat": f"{_DIGITS}XXX", "timestampNTZFormat": _DIGITS}
@@ -78,12 +79,17 @@ class _Recount:
         fewer = {f.partition: f.count for f in found if f.flaw is Flaw.EXCESS and f.partition is not None and f.count}
         if not fewer or last is None or last.end is None:
             raise self._not_happened(ledger.RECOUNT, "no record was counted as a gap and has a row")
+        check_is_one_topic(self.pipeline, last)
         # A row that another engine deleted may have been put back: then it is no gap that is too many.
         now = last.totals.at if last.totals is not None else {}
         back = {p: m for p, n in fewer.items() if (m := min(n, now[p].deleted if p in now else 0))}
-        counts = Counts(
-            gaps={p: back.get(p, 0) - n for p, n in fewer.items()}, deleted_at={p: -n for p, n in back.items()}
-        )
+        gaps = {p: back.get(p, 0) - n for p, n in fewer.items()}
+        if any(now[p].gaps + n < 0 for p, n in gaps.items() if p in now):
+            raise self._refused(
+                "the gaps were counted before the topic was re-created or truncated: that account is closed",
+                "Land the topic into a new table",
+            )
+        counts = Counts(gaps=gaps, deleted_at={p: -n for p, n in back.items()})
         return self._committed(last, ledger.RECOUNT, {"gaps": {str(p): -n for p, n in fewer.items()}}, counts)
 
     def rows(self) -> Acceptance:
@@ -93,11 +99,7 @@ class _Recount:
         table = self.lake.table(self.pipeline.table.identifier)
         if last is None or last.end is None or head is None or table is None:
             raise self._refused("the table has no ledger", "Run the pipeline first")
-        if before := {one.topic for one in (last.totals.closed if last.totals else ())} - {last.end.topic}:
-            raise self._refused(
-                f"the table has rows of topic {', '.join(sorted(before))}, too: {ledger.ROWS_DELETED} counts rows of one topic",
-                "Land the topic into a new table",
-            )
+        check_is_one_topic(self.pipeline, last)
         deleted, keys = self._missing(found, last.keys)
         rows = sum(deleted.values()) if last.keys is None else last.keys.rows - (keys or last.keys).rows
         self._check_evidence(table, last, keys, rows)

@@ -23,7 +23,7 @@ from frazil.lake.ledger.totals import Total
 from frazil.recovery import decisions
 from frazil.recovery.decisions import LETTERS, Acceptance, Accepted, not_happened
 from frazil.recovery.only_copies import check_is_in_log, check_lands_again
-from frazil.recovery.two_logs import check_is_one_log, check_was_one_log
+from frazil.recovery.two_logs import check_is_one_log, check_is_one_topic, check_was_one_log
 from frazil.recovery.undone_batches import (
     behind,
     check_was_not_replayed,
@@ -256,7 +256,9 @@ class Recovery:
             counted.append(
                 row_offsets.rows_of_files(self.job.iceberg, side, pending["files"], LETTERS, unique_id=unique_id)
             )
-        return missing(self.pipeline, entry, end, counted)
+        if lost := missing(self.pipeline, entry, end, counted):
+            check_is_one_topic(self.pipeline, entry)
+        return lost
 
     def _letters(self) -> Any:
         return self.job.spark.table(self._named(self.pipeline.table.dead_letters))

@@ -47,6 +47,17 @@ def check_is_one_log(pipeline: Pipeline, iceberg: Iceberg, found: Look, head: En
     )
 
 
+def check_is_one_topic(pipeline: Pipeline, last: Entry) -> None:
+    """Raise `InvalidInput` if the table has rows of another topic, too: what is counted by partition may be of either."""
+    now = {last.end.topic} if last.end is not None else set[str]()
+    if before := {one.topic for one in (last.totals.closed if last.totals is not None else ())} - now:
+        raise InvalidInput(
+            f"the table has records of topic {', '.join(sorted(before))}, too: of which topic records are missing is not known",
+            where=f"table {pipeline.table.identifier}",
+            do="Land the topic into a new table",
+        )
+
+
 def check_was_one_log(pipeline: Pipeline, found: Look) -> None:
     """Raise `InvalidInput` if the table was set back to before its log ended, and the dead-letter table has decisions since.
 

@@ -48,6 +48,13 @@ class MessageWriters(RegisteredWriters):
         is_open = not self.types and self._record_name is None and has_others
         return super().may_begin_without or is_open
 
+    @property
+    def problem(self) -> str:
+        """Why no schema can be read, or that no file has the declared message."""
+        has_it = any(self._record_name in file.indexes.values() for file in self._files.values())
+        lacks_it = self._files and self._record_name is not None and not has_it
+        return super().problem or (f"none has the message {self._record_name} (record_name)" if lacks_it else "")
+
     def _decoder(self, parts: dict[str, Any]) -> Registered:
         from frazil.decode.protobuf.protobuf_decoder import RegisteredProtobuf  # loads Arrow and Protobuf
 

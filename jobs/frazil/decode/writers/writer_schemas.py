@@ -52,6 +52,11 @@ class WriterSchemas(ABC):
         self._refused: InvalidInput | None = None
 
     @property
+    def problem(self) -> str:
+        """Why a schema cannot be read; empty if all can."""
+        return next(iter(self.problems.values()), "")
+
+    @property
     def may_begin_without(self) -> bool:
         """Return whether no version is known before a record has it, so that a run begins without any."""
         return False

@@ -94,7 +94,7 @@ class Evolution:
     def waiting(self, spans: Mapping[int, Span]) -> dict[str, Any]:
         """Return the facts of an `idle` event while not enough is known, from the table's offsets or the declared start."""
         writers = self._keys.writers if self._keys is not None and self._knows_values else self._writers
-        problem, start = next(iter(writers.problems.values()), ""), position(self._pipeline, self._job, spans)
+        problem, start = writers.problem, position(self._pipeline, self._job, spans)
         return waiting(
             self._pipeline,
             self._job.kafka,
