@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
+from infra.names import Names
 from infra.tf import Construct, IamPolicy, IamRole, IamRolePolicyAttachment, TerraformResource
 from policies.documents import split
 
@@ -23,15 +24,14 @@ class ExecutionRole(Construct):
         scope: Construct,
         name: str,
         *,
+        names: Names,
         role: str,
-        path: str,
-        boundary_arn: str | None,
         trust: Mapping[str, Any],
         policy: Mapping[str, Any],
         description: str,
+        is_bounded: bool = True,
     ) -> None:
-        """`path`: that of role and policies in IAM. `boundary_arn`: the policy that bounds it, whatever else it is given;
-        None of a role that makes bounded ones.
+        """`role`: its full name. A role that makes bounded ones is not bounded itself.
 
         Raises `InvalidDeclaration` when the policy has more parts than a role may have.
         """
@@ -43,7 +43,7 @@ class ExecutionRole(Construct):
             )
             do = "Write scope=Scope.NAMESPACE in the deployment, use fewer namespaces, or divide the pipelines into groups"
             raise InvalidDeclaration([Problem("pipelines", what, do)])
-        self._path = path if path != "/" else None
+        self._path = names.path if names.path != "/" else None
         self._role = IamRole(
             self,
             "role",
@@ -51,7 +51,7 @@ class ExecutionRole(Construct):
             path=self._path,
             description=description,
             assume_role_policy=json.dumps(trust),
-            permissions_boundary=boundary_arn,
+            permissions_boundary=names.boundary_arn if is_bounded else None,
         )
         self.arn: str = self._role.arn
         """The role's ARN, known when it exists."""

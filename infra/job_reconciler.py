@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from frazil.release.manifest import Architecture
@@ -30,14 +29,6 @@ STATES = ("RUNNING", "SUCCESS", "FAILED", "CANCELLED")
 """The states of a run after which something may be decided."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
-    """The program: an object that is never overwritten."""
-
-    bucket: str
-    key: str
-
-
 class ReconcilerFunction(Construct):
     """The function, its log, and the rule that calls it with events of EMR Serverless."""
 
@@ -47,7 +38,8 @@ class ReconcilerFunction(Construct):
         name: str,
         *,
         function: str,
-        code: Code,
+        bucket: str,
+        program: str,
         architecture: Architecture,
         role_arn: str,
         variables: Mapping[str, str],
@@ -57,7 +49,7 @@ class ReconcilerFunction(Construct):
         key_arn: str,
         after: Sequence[TerraformResource],
     ) -> None:
-        """`after`: the rights of its role. Without them, it fails at its first call."""
+        """`program`: the key of its code in the bucket. `after`: the rights of its role, which it needs at its first call."""
         super().__init__(scope, name)
         log = CloudwatchLogGroup(self, "log", name=log_group, retention_in_days=log_days, kms_key_id=key_arn)
         made = LambdaFunction(
@@ -69,8 +61,8 @@ class ReconcilerFunction(Construct):
             runtime=RUNTIME,
             handler=HANDLER,
             architectures=[_ARCHITECTURES[architecture]],
-            s3_bucket=code.bucket,
-            s3_key=code.key,
+            s3_bucket=bucket,
+            s3_key=program,
             timeout=TIMEOUT_SECONDS,
             memory_size=MEMORY_MB,
             environment=LambdaFunctionEnvironment(variables=dict(variables)),

@@ -38,7 +38,7 @@ class Places:
     shared: frozenset[str] = frozenset()
 
     def values(self, document: str, **more: Value) -> dict[str, Value]:
-        """Return the values that `fill(document, …)` needs: those of this lake that it has placeholders for, and `more`."""
+        """Return the values that `fill(document, …)` needs: those of this lake and of `more` that it has."""
         named = list(self._named())
         own: dict[str, Value] = {
             "region": self.region,
@@ -53,7 +53,7 @@ class Places:
             "database_prefixes": [self._database_prefix(database) for database in self.databases],
         }
         wanted = placeholders(document)
-        return {**{key: value for key, value in own.items() if key in wanted}, **more}
+        return {key: value for key, value in {**own, **more}.items() if key in wanted}
 
     @property
     def databases(self) -> list[str]:

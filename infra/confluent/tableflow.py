@@ -43,9 +43,8 @@ class ConfluentRole(Construct):
         role = ExecutionRole(
             self,
             "role",
+            names=names,
             role=names.role(what),
-            path=names.path,
-            boundary_arn=names.boundary_arn,
             trust=trust(integration.computed("aws[0].iam_role_arn"), integration.computed("aws[0].external_id")),
             policy=policy,
             description="Confluent's Tableflow writes tables and registers them in Glue.",

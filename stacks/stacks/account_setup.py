@@ -38,9 +38,8 @@ def declare_flow_logs(scope: Construct, deployment: Deployment, *, vpc_id: str, 
     role = ExecutionRole(
         scope,
         f"{FLOW_LOGS}-role",
+        names=names,
         role=names.role(FLOW_LOGS),
-        path=names.path,
-        boundary_arn=names.boundary_arn,
         trust=fill("flow_logs_trust", where, partition=names.partition),
         policy=fill("flow_logs", {**where, "log_group": group}, partition=names.partition),
         description="VPC flow logs are written to CloudWatch Logs.",
@@ -77,9 +76,9 @@ class Owner(EnvironmentStack):
         ExecutionRole(
             self,
             "deployer",
+            names=names,
             role=names.deployer,
-            path=deployment.names.path,
-            boundary_arn=None,
+            is_bounded=False,
             trust=_trust(deployment, "deploy", deployment.access.deployers),
             policy=_filled(
                 "deployer",
@@ -101,9 +100,9 @@ class Owner(EnvironmentStack):
         ExecutionRole(
             self,
             "reviewer",
+            names=deployment.names,
             role=deployment.names.reviewer,
-            path=deployment.names.path,
-            boundary_arn=None,
+            is_bounded=False,
             trust=_trust(deployment, "review", ()),
             policy=_filled(
                 "reviewer",

@@ -9,7 +9,7 @@ from frazil.release.manifest import Release, Role
 from frazil.rollout.desired import Mode
 from frazil.rollout.function_settings import EXECUTION, Settings
 from infra.iam_role import ExecutionRole
-from infra.job_reconciler import Code, ReconcilerAlarms, ReconcilerFunction
+from infra.job_reconciler import ReconcilerAlarms, ReconcilerFunction
 from infra.schedules import EXECUTION_ID, Schedule
 from infra.tf import Construct, TerraformResource
 from policies.documents import fill, placeholders
@@ -55,9 +55,8 @@ def deploy_reconciler(
     role = ExecutionRole(
         stack,
         f"{job}-reconciler-role",
+        names=names,
         role=function,
-        path=names.path,
-        boundary_arn=names.boundary_arn,
         trust=fill("function_trust", {"account": deployment.account}, partition=names.partition),
         policy=fill("reconciler", {key: rights[key] for key in placeholders("reconciler")}, partition=names.partition),
         description=f"The reconciler of the {job} job.",
@@ -68,7 +67,8 @@ def deploy_reconciler(
         stack,
         f"{job}-reconciler",
         function=function,
-        code=Code(bucket=foundation.artifact_bucket, key=release.the(Role.RECONCILER).key),
+        bucket=foundation.artifact_bucket,
+        program=release.the(Role.RECONCILER).key,
         architecture=deployment.emr.architecture,
         role_arn=role.arn,
         variables=Settings(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from frazil.declaration import Pipeline, Tableflow
 from frazil.rollout.desired import INGEST, MAINTAIN, Workers, job_name
@@ -22,37 +21,6 @@ from stacks.spec.deployments import Deployment
 from stacks.spec.groups import groups_of
 from stacks.stacks.account_setup import declare_flow_logs, has_flow_logs
 from stacks.stacks.providers import EnvironmentStack
-
-
-class TableCatalog(Construct):
-    """Databases without a location of their own: Iceberg then puts a table under `<warehouse>/<database>.db/<table>`,
-    which is what the jobs' rights are written for. Tables are the jobs' to make, not Terraform's."""
-
-    def __init__(self, scope: Construct, name: str, *, namespaces: Iterable[str], protection: Protection) -> None:
-        super().__init__(scope, name)
-        for namespace in sorted(set(namespaces)):
-            GlueCatalogDatabase(self, namespace, name=namespace, lifecycle=protection.lifecycle)
-
-
-class LakeKey(Construct):
-    """Rotated every year. Without it no table can be read, so it is kept like the data, and goes a month after it."""
-
-    def __init__(
-        self, scope: Construct, name: str, *, alias: str, policy: Mapping[str, Any], protection: Protection
-    ) -> None:
-        super().__init__(scope, name)
-        key = KmsKey(
-            self,
-            "key",
-            description=f"{alias}: tables, artifacts, secrets, logs",
-            enable_key_rotation=True,
-            deletion_window_in_days=30,
-            policy=json.dumps(policy),
-            lifecycle=protection.lifecycle,
-        )
-        KmsAlias(self, "alias", name=f"alias/{alias}", target_key_id=key.key_id)
-        self.arn: str = key.arn
-        """The key's ARN, known when it exists."""
 
 
 def declare_buckets(
@@ -117,7 +85,10 @@ class Foundation(EnvironmentStack):
         key_arn = existing.key_arn or self._key(deployment, protection)
         declare_buckets(self, deployment, pipelines, key_arn, protection)
         namespaces = {p.table.namespace for p in pipelines} - {*existing.databases}
-        TableCatalog(self, "catalog", namespaces=namespaces, protection=protection)
+        # Without a location, Iceberg puts a table under `<warehouse>/<database>.db/<table>`: the jobs' rights name that.
+        catalog = Construct(self, "catalog")
+        for namespace in sorted(namespaces):
+            GlueCatalogDatabase(catalog, namespace, name=namespace, lifecycle=protection.lifecycle)
         for job in (INGEST, MAINTAIN):
             CloudwatchLogGroup(
                 self,
@@ -140,10 +111,21 @@ class Foundation(EnvironmentStack):
         )
 
     def _key(self, deployment: Deployment, protection: Protection) -> str:
-        names = deployment.names
+        """Declare the key of the lake and return its ARN. No table can be read without it, so it is kept like the data."""
+        names, scope = deployment.names, Construct(self, "key")
         where = {"account": deployment.account, "region": deployment.region}
         policy = fill("lake_key", {**where, "log_groups": [names.log_group("")]}, partition=names.partition)
-        return LakeKey(self, "key", alias=names.prefix, policy=policy, protection=protection).arn
+        key = KmsKey(
+            scope,
+            "key",
+            description=f"{names.prefix}: tables, artifacts, secrets, logs",
+            enable_key_rotation=True,
+            deletion_window_in_days=30,
+            policy=json.dumps(policy),
+            lifecycle=protection.lifecycle,
+        )
+        KmsAlias(scope, "alias", name=f"alias/{names.prefix}", target_key_id=key.key_id)
+        return str(key.arn)
 
     def _applications(self, key_arn: str) -> list[SparkApplication]:
         """Declare the applications, that on which jobs run first, and their networks."""

@@ -97,9 +97,8 @@ class Ingestion(EnvironmentStack):
         return ExecutionRole(
             self,
             "scheduler-role",
+            names=self._names,
             role=self._names.role("scheduler"),
-            path=self._names.path,
-            boundary_arn=self._names.boundary_arn,
             trust=fill("scheduler_trust", {**where, "schedule_group": self._names.schedule_group}, partition=partition),
             policy=fill(
                 "scheduler",

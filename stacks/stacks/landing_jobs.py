@@ -18,7 +18,7 @@ from infra.iam_role import ExecutionRole
 from infra.schedules import EXECUTION_ID, START_JOB_RUN, Schedule
 from infra.table_grants import LANDS, MAINTAINS, TableGrants
 from infra.tf import Construct, S3Object, TerraformResource, TerraformResourceLifecycle
-from policies.documents import fill, placeholders
+from policies.documents import fill
 from policies.table_resources import Places
 from stacks.spec.deployments import AlarmsOf, Deployment
 from stacks.spec.groups import Group
@@ -172,16 +172,14 @@ def _job_role(
         "key": foundation.key_arn,
         "secrets": [confluent.secret_arn],
     }
-    wanted = placeholders(document)
-    values = own.values(document, **{key: value for key, value in more.items() if key in wanted})
+    values = own.values(document, **more)
     applications = {"applications": foundation.application_ids}
     where = {"account": deployment.account, "region": deployment.region}
     return ExecutionRole(
         scope,
         f"{kind}-role",
+        names=names,
         role=names.role(job),
-        path=names.path,
-        boundary_arn=names.boundary_arn,
         trust=fill("job_trust", {**where, **applications}, partition=names.partition),
         policy=fill(document, values, partition=names.partition),
         description=f"The {job} job's runs.",

@@ -16,7 +16,7 @@ from infra.tf import (
     AthenaWorkgroupConfigurationResultConfigurationEncryptionConfiguration,
     Construct,
 )
-from policies.documents import fill, placeholders
+from policies.documents import fill
 from policies.documents.filling import Value
 from policies.table_resources import Places
 from stacks.spec.deployments import Deployment, Workgroup
@@ -26,42 +26,6 @@ from stacks.stacks.environment_document import WAREHOUSE
 from stacks.stacks.foundation import FoundationOutputs
 
 _GIB = 1024**3
-
-
-class QueryWorkgroup(Construct):
-    """Its settings count for every query, whatever a client asks: where results are, and the key that encrypts them."""
-
-    def __init__(
-        self,
-        scope: Construct,
-        name: str,
-        *,
-        workgroup: str,
-        results: str,
-        key_arn: str,
-        most_scanned_gb: int | None,
-        is_disposable: bool,
-    ) -> None:
-        """`results` is the place of results, `s3://bucket/prefix/`. `is_disposable`: it is deleted with its saved queries."""
-        super().__init__(scope, name)
-        encryption = AthenaWorkgroupConfigurationResultConfigurationEncryptionConfiguration(
-            encryption_option="SSE_KMS", kms_key_arn=key_arn
-        )
-        AthenaWorkgroup(
-            self,
-            "workgroup",
-            name=workgroup,
-            description="Readers query tables.",
-            force_destroy=is_disposable,
-            configuration=AthenaWorkgroupConfiguration(
-                enforce_workgroup_configuration=True,
-                publish_cloudwatch_metrics_enabled=True,
-                bytes_scanned_cutoff_per_query=None if most_scanned_gb is None else most_scanned_gb * _GIB,
-                result_configuration=AthenaWorkgroupConfigurationResultConfiguration(
-                    output_location=results, encryption_configuration=encryption
-                ),
-            ),
-        )
 
 
 def reconciler_values(
@@ -134,14 +98,24 @@ class OperatorRoles(Construct):
         if workgroup is None:
             return {}
         if isinstance(workgroup, Workgroup):
-            QueryWorkgroup(
-                self,
-                "athena",
-                workgroup=self._deployment.names.prefix,
-                results=f"s3://{foundation.log_bucket}/{RESULTS}/",
-                key_arn=foundation.key_arn,
-                most_scanned_gb=workgroup.most_scanned_gb,
-                is_disposable=self._deployment.is_disposable,
+            encryption = AthenaWorkgroupConfigurationResultConfigurationEncryptionConfiguration(
+                encryption_option="SSE_KMS", kms_key_arn=foundation.key_arn
+            )
+            most = workgroup.most_scanned_gb
+            AthenaWorkgroup(
+                Construct(self, "athena"),
+                "workgroup",
+                name=self._deployment.names.prefix,
+                description="Readers query tables.",
+                force_destroy=self._deployment.is_disposable,
+                configuration=AthenaWorkgroupConfiguration(
+                    enforce_workgroup_configuration=True,  # whatever a client asks
+                    publish_cloudwatch_metrics_enabled=True,
+                    bytes_scanned_cutoff_per_query=None if most is None else most * _GIB,
+                    result_configuration=AthenaWorkgroupConfigurationResultConfiguration(
+                        output_location=f"s3://{foundation.log_bucket}/{RESULTS}/", encryption_configuration=encryption
+                    ),
+                ),
             )
         named = workgroup if isinstance(workgroup, str) else self._deployment.names.prefix
         results = {"log_bucket": foundation.log_bucket, "results_prefix": RESULTS}
@@ -157,18 +131,16 @@ class OperatorRoles(Construct):
     ) -> ExecutionRole | None:
         if not principals:
             return None
-        wanted, partition = placeholders(role), self._deployment.names.partition
-        more = {key: value for key, value in values.items() if key in wanted}
-        policy = fill(role, self._places.values(role, **more), partition=partition)
+        partition = self._deployment.names.partition
+        policy = fill(role, self._places.values(role, **values), partition=partition)
         if athena:
             queries = fill("athena_reader", self._places.values("athena_reader", **athena), partition=partition)
             policy = {**policy, "Statement": [*policy["Statement"], *queries["Statement"]]}
         return ExecutionRole(
             self,
             role,
+            names=self._deployment.names,
             role=self._deployment.names.role(role),
-            path=self._deployment.names.path,
-            boundary_arn=self._deployment.names.boundary_arn,
             trust=_trust(principals, self._deployment.access.external_ids if role == "reader" else {}),
             policy=policy,
             description=description,

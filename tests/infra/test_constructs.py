@@ -16,11 +16,9 @@ from infra import tf
 from infra.capacity import Capacity
 from infra.job_network import JobNetwork
 from infra.network_plan import NetworkPlan
-from infra.protection import Protection
 from infra.schedules import Schedule
 from infra.spark_application import SparkApplication
 from infra.tf import TerraformStack
-from stacks.stacks.foundation import TableCatalog
 from stacks.stacks.landing_jobs import PipelineDocument
 
 FOUNDATION: Any = SimpleNamespace(artifact_bucket="b", key_arn="arn:key")
@@ -61,13 +59,6 @@ def test_by_nat_jobs_have_a_way_out_and_none_in() -> None:
     }
     assert routes == {(True, False), (False, True)}
     assert all("map_public_ip_on_launch" not in each for each in found["aws_subnet"].values())
-
-
-def test_namespaces_are_databases_each_once_and_without_a_location() -> None:
-    found = made(lambda stack: TableCatalog(stack, "c", namespaces=("b", "a", "b"), protection=Protection()))
-    databases = found["aws_glue_catalog_database"].values()
-    assert sorted(each["name"] for each in databases) == ["a", "b"]
-    assert not any("location_uri" in each for each in databases)
 
 
 def test_a_document_holds_its_pipelines_whatever_is_written_in_them() -> None:

@@ -10,6 +10,7 @@ import pytest
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic
 from infra import tf
 from infra.iam_role import MOST_ATTACHED, ExecutionRole
+from infra.names import Names
 from infra.tf import TerraformStack
 from policies.documents import MANAGED_LIMIT, characters
 from policies.table_resources import Scope
@@ -17,7 +18,7 @@ from stacks.spec.deployments import DEPLOYMENTS, Access
 from tests.stacks.synthesised import named, resources, synthesised
 
 TRUST = {"Version": "2012-10-17", "Statement": []}
-BOUNDARY = "arn:aws:iam::123456789012:policy/boundary"
+BOUNDARY = "arn:aws:iam::123456789012:policy/boundary-frazil-dev"
 LONGEST_ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:frazil/abcdefghijkl/confluent-reader-AbCdEf"
 
 
@@ -28,8 +29,8 @@ def reading(*files: str) -> dict[str, Any]:
 
 def made(policy: dict[str, Any]) -> tuple[dict[str, Any], ExecutionRole]:
     stack = TerraformStack(tf.Testing.app(), "s")
-    arguments = {"path": "/", "boundary_arn": BOUNDARY, "trust": TRUST, "description": "Reads."}
-    role = ExecutionRole(stack, "r", role="reader", policy=policy, **arguments)
+    names = Names(environment="dev", account="123456789012", region="eu-central-1")
+    role = ExecutionRole(stack, "r", names=names, role="reader", trust=TRUST, policy=policy, description="Reads.")
     return json.loads(tf.Testing.synth(stack))["resource"], role
 
 
