@@ -98,7 +98,7 @@ def estimate_of(
             ),
             "S3": storage({*landed, *left}, prices) + written / 1000,
             "Glue": charged / 1_000_000 * prices.price("glue_million_requests"),
-            **_network(resources, gb, prices),
+            "NAT gateway": _nat(resources, gb, prices),
             "CloudWatch": metrics * prices.price("metric_month") + series * prices.price("alarm_series_month"),
             **confluent_services(resources, prices),
             "Confluent egress": gb * prices.price("egress_gb"),
@@ -163,26 +163,12 @@ def _starts(run: Run, prices: Prices) -> Decimal:
     return prices.hours * 60 / run.every_minutes if run.every_minutes else Decimal(1)
 
 
-def _network(resources: Sequence[Resource], gb: Decimal, prices: Prices) -> dict[str, Decimal]:
-    """Return the cost of NAT gateways with their addresses, and of endpoints. Traffic goes through a gateway if one exists."""
+def _nat(resources: Sequence[Resource], gb: Decimal, prices: Prices) -> Decimal:
+    """Return the cost of NAT gateways, of their addresses, and of the traffic through them."""
     gateways, addresses = (sum(each.type == kind for each in resources) for kind in ("aws_nat_gateway", "aws_eip"))
-    zones = sum((_zones(each, prices) for each in resources if each.type == "aws_vpc_endpoint"), Decimal(0))
-    through = gb + prices.assumed("service_gb") if gb else Decimal(0)
     nat = prices.hours * (gateways * prices.price("nat_hour") + addresses * prices.price("public_ip_hour"))
-    endpoints = zones * prices.hours * prices.price("endpoint_hour")
-    if gateways:
-        nat += through * prices.price("nat_gb")
-    elif zones:
-        endpoints += through * prices.price("endpoint_gb")
-    return {"NAT gateway": nat, "Interface endpoints": endpoints}
-
-
-def _zones(endpoint: Resource, prices: Prices) -> Decimal:
-    """Return the zones of an interface endpoint; 0 of another one."""
-    if endpoint.values.get("vpc_endpoint_type") != "Interface":
-        return Decimal(0)
-    subnets = endpoint.values.get("subnet_ids")
-    return Decimal(len(subnets)) if isinstance(subnets, list) and subnets else prices.assumed("unknown_zones")
+    through = gb + prices.assumed("service_gb") if gb and gateways else Decimal(0)
+    return nat + through * prices.price("nat_gb")
 
 
 def _architecture(resources: Sequence[Resource], application: str) -> str:

@@ -26,7 +26,6 @@ GB_A_CORE_HOUR = Decimal(20)
 """GB that a vCPU of an executor lands in an hour; 43 were measured for Avro (docs/benchmarks.md)."""
 _GROUP_ALARMS, _OTHER_ALARMS = 7, 4
 """Alarms with a time series for each pipeline; alarms of an environment and a reconciler, each on one metric."""
-_UNUSED = ("busy_share", "unknown_zones")
 _OF_TABLEFLOW = (
     "Tableflow's tables are as large as Frazil's, and its price includes its reads, requests and maintenance"
 )
@@ -89,7 +88,7 @@ def _text(what: str, own: Estimate, flow: Estimate, prices: Prices) -> str:
     lines += [f"{'':<20}{'Frazil':>12}{'Tableflow':>12}"]
     lines += [f"{name:<20}{one:>12,.2f}{other:>12,.2f}" for name, (one, other) in rows.items()]
     # Tables are appended to, with a NAT gateway.
-    used = [each for name, each in prices.assumptions.items() if "_state_" not in name and name not in _UNUSED]
+    used = [each for name, each in prices.assumptions.items() if "_state_" not in name and name != "busy_share"]
     lines += ["", "Assumed:", *(f"  {each.meaning}: {round(each.value, 2).normalize():f}" for each in used)]
     lines += [f"  GB that a vCPU of an executor lands in an hour: {GB_A_CORE_HOUR}", f"  {_OF_TABLEFLOW}", ""]
     return "\n".join([*lines, prices.note, f"Not counted: {prices.not_counted}."])

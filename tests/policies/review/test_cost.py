@@ -125,20 +125,6 @@ def test_batches_of_a_current_state_make_more_requests() -> None:
     assert cents(told.of("Glue")) == "1.37"
 
 
-def test_interface_endpoints_cost_by_zone() -> None:
-    """Two in two known zones, one whose zones are known later (2): 6 x 730 x 0.012 = 52.56; 51 GB x 0.01 = 0.51: 53.07."""
-    interface = {"vpc_endpoint_type": "Interface", "subnet_ids": ["a", "b"]}
-    told = cost(
-        aws_vpc_endpoint__glue=interface,
-        aws_vpc_endpoint__sts=interface,
-        aws_vpc_endpoint__confluent={"vpc_endpoint_type": "Interface"},
-        aws_vpc_endpoint__s3={"vpc_endpoint_type": "Gateway", "subnet_ids": ["a", "b"]},
-        aws_s3_object__d=follow(),
-        aws_s3_object__p=declared(FLIGHTS),
-    )
-    assert cents(told.of("Interface endpoints")) == "53.07"
-
-
 def test_tables_of_a_pipeline_that_is_gone_still_cost() -> None:
     """2 x 360 GB x 0.0245 = 17.64, and the requests of one pipeline: 0.1702."""
     listed = made(aws_scheduler_schedule__i=scheduled("ingest", 15), aws_s3_object__p=declared(FLIGHTS))
