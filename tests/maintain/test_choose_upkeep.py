@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,6 @@ from frazil.maintain.choose_upkeep import (
     DAY_MS,
     HOUR_MS,
     MARKS,
-    Closing,
     Mark,
     Why,
     added_by,
@@ -24,7 +24,7 @@ from frazil.maintain.choose_upkeep import (
 )
 
 GROUP = Group("day=1", files=4, rows=40, bytes=400, newest=5)
-CLOSING = Closing(since_ms=1000, target_bytes=1000, many_files=10)
+of_table = partial(why, since_ms=1000, target_bytes=1000, many_files=10)
 
 
 def test_files_are_as_old_as_the_first_mark_that_has_seen_them() -> None:
@@ -44,7 +44,7 @@ def test_files_are_as_old_as_the_first_mark_that_has_seen_them() -> None:
     ],
 )
 def test_a_group_is_compacted_for_a_reason(group: Group, marks: list[Mark], expected: Why) -> None:
-    assert why(group, marks, CLOSING) is expected
+    assert of_table(group, marks, is_state=False) is expected
     assert expected.is_compacted is (expected in (Why.CLOSED, Why.FULL, Why.MANY))
 
 
@@ -58,7 +58,7 @@ def test_a_group_is_compacted_for_a_reason(group: Group, marks: list[Mark], expe
     ],
 )
 def test_a_state_is_compacted_if_many_of_its_rows_are_deleted(group: Group, expected: Why) -> None:
-    assert why(group, [], replace(CLOSING, is_state=True)) is expected
+    assert of_table(group, [], is_state=True) is expected
 
 
 def test_marks_are_remembered_an_hour_apart_and_not_for_ever() -> None:

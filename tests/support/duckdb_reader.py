@@ -23,7 +23,7 @@ def ask(
     """
     with session() as connection:
         if store is not None:
-            keys = {"access_key_id": store.access_key_id, "secret_access_key": store.secret_access_key}
+            keys = {"key_id": store.access_key_id, "secret": store.secret_access_key}
             read = {name: resolve(key) for name, key in keys.items() if key is not None}
             know_store(connection, endpoint=store.endpoint, region=store.region, is_path_style=store.path_style, **read)
         connection.execute(f"CREATE TEMP VIEW lake_table AS {scan(metadata)}")

@@ -62,10 +62,6 @@ def group(about: str, **commands: Callable[..., None]) -> typer.Typer:
 class Listed(TyperGroup):
     """Commands in the order of the help, each with its summary."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands in the order of the help."""
-        return list(self.commands)
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands under their headings."""
         for heading, names in self.headings().items():

@@ -55,19 +55,11 @@ def identifier(name: str) -> str:
 
 
 def know_store(
-    connection: Any,
-    *,
-    endpoint: str | None = None,
-    region: str | None = None,
-    is_path_style: bool = False,
-    access_key_id: str = "",
-    secret_access_key: str = "",
-    session_token: str = "",
-    scope: str = "",
+    connection: Any, *, endpoint: str | None, region: str | None, is_path_style: bool, scope: str = "", **keys: str
 ) -> None:
     """Configure a store in the connection, for locations that begin with `scope`; by default for all.
 
-    Values are passed as variables, so that no failed statement can print one.
+    `keys` are `key_id`, `secret` and `session_token`. Values are passed as variables, so that no failed statement can print one.
     """
     address = urlsplit(endpoint or "")
     given: dict[str, object] = {
@@ -75,10 +67,8 @@ def know_store(
         "endpoint": address.netloc,
         "use_ssl": (address.scheme == "https") if endpoint else None,
         "url_style": "path" if is_path_style else None,
-        "key_id": access_key_id,
-        "secret": secret_access_key,
-        "session_token": session_token,
         "scope": scope,
+        **keys,
     }
     settings = {name: value for name, value in given.items() if value not in (None, "")}
     for name, value in settings.items():

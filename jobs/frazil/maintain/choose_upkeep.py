@@ -10,7 +10,6 @@ from frazil.lake.rewrite import DELETED_SHARE, MANY_DELETE_FILES, Group
 from frazil.lake.snapshot_retention import DAY_MS, History, Past, expirable
 
 HOUR_MS = 3_600_000
-MANY_FILES = 100
 ORPHANS_AT_LEAST_MS = 3 * DAY_MS
 MARKS = 32
 
@@ -46,19 +45,6 @@ class Mark:
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closing:
-    """The rules for one table. A partition is closed if nothing was added since `since_ms`; a full file has `target_bytes`.
-
-    `is_state`: it is an upsert table, so that its deletes are Frazil's own.
-    """
-
-    since_ms: int
-    target_bytes: int
-    many_files: int = MANY_FILES
-    is_state: bool = False
-
-
 def added_by(sequence: int, marks: Iterable[Mark]) -> int | None:
     """Return the latest time at which files of a sequence number can have been added, in milliseconds since 1970; None is unknown.
 
@@ -67,9 +53,15 @@ def added_by(sequence: int, marks: Iterable[Mark]) -> int | None:
     return min((mark.at_ms for mark in marks if mark.sequence >= sequence), default=None)
 
 
-def why(group: Group, marks: Sequence[Mark], closing: Closing) -> Why:
-    """Return why a group is rewritten, or why it is left."""
-    if group.deletes and not closing.is_state:
+def why(
+    group: Group, marks: Sequence[Mark], *, since_ms: int, target_bytes: int, many_files: int, is_state: bool
+) -> Why:
+    """Return why a group is rewritten, or why it is left.
+
+    A partition is closed if nothing was added since `since_ms`; a full file has `target_bytes`. `is_state`: it is an upsert
+    table, so that its deletes are Frazil's own.
+    """
+    if group.deletes and not is_state:
         return Why.DELETES
     if (
         group.deletes >= MANY_DELETE_FILES
@@ -77,11 +69,11 @@ def why(group: Group, marks: Sequence[Mark], closing: Closing) -> Why:
     ):
         return Why.DELETED
     added = added_by(group.newest, marks)
-    if added is not None and added < closing.since_ms:
+    if added is not None and added < since_ms:
         return Why.CLOSED
-    if group.bytes >= closing.target_bytes:
+    if group.bytes >= target_bytes:
         return Why.FULL
-    return Why.MANY if group.files >= closing.many_files else Why.OPEN
+    return Why.MANY if group.files >= many_files else Why.OPEN
 
 
 def marks_of(history: History) -> list[Mark]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -22,7 +23,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.rewrite import MANY_DELETE_FILES, Group, Rewritten
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import order
-from frazil.maintain.choose_upkeep import Closing, Why, marks_of, why
+from frazil.maintain.choose_upkeep import Why, marks_of, why
 from frazil.maintain.lease import Lease
 from frazil.maintain.target import Action, MaintenanceRun, Outcome, Status, Target
 
@@ -46,13 +47,14 @@ def compact(
     head = history.head
     if head is None:
         return target.outcome(Action.COMPACT)
-    closing = Closing(
+    verdict_of = partial(
+        why,
+        marks=[*marks_of(history), *lease.marks],
         since_ms=run.job.ago_ms(run.policy.closed_seconds),
         target_bytes=target.pipeline.table.target_file_size_bytes,
         many_files=run.policy.many_files,
         is_state=target.has_own_deletes,
     )
-    marks = [*marks_of(history), *lease.marks]
     planned = rewrite.plan(
         run.job.iceberg,
         table,
@@ -61,7 +63,7 @@ def compact(
         with_deletes=target.has_own_deletes,
         small_bytes=run.policy.small_bytes,
     )
-    verdicts = [(group, why(group, marks, closing)) for group in planned]
+    verdicts = [(group, verdict_of(group)) for group in planned]
     groups = [group for group, verdict in verdicts if verdict.is_compacted and chosen(group, verdict)]
     left = Counter(verdict.value for _, verdict in verdicts if not verdict.is_compacted)
     if run.policy.dry_run:

@@ -20,22 +20,14 @@ from frazil.rollout.state import RolloutState
 _NAMESPACE = UUID("5a3a3ad5-8f0e-4a0c-8a52-0d6f5d2f7c44")
 
 
-def token(target: Desired, last: Run | None, now: datetime) -> str:
-    """Return the client token of the run after `last`: two reconcilers with the same decision request the same run.
+def token(target: Desired, last: Run | None, now: datetime, execution: str | None = None) -> str:
+    """Return the client token of the run after `last`, or of the drain that an execution of the schedule asks for.
 
-    Without a last run, the token depends on the day: the generation may have had runs that are no longer listed, and a
-    token works once.
+    Two reconcilers with the same decision request the same run. Without a last run, the token depends on the day: the generation
+    may have had runs that are no longer listed, and a token works once.
     """
     after = last.id if last is not None else f"{now.astimezone(UTC):%Y-%m-%d}"
-    return _token(target, after)
-
-
-def scheduled_token(target: Desired, execution: str) -> str:
-    """Return the client token of the drain that an execution of the schedule asks for."""
-    return _token(target, f"execution {execution}")
-
-
-def _token(target: Desired, after: str) -> str:
+    after = after if execution is None else f"execution {execution}"
     return str(uuid5(_NAMESPACE, f"{target.job} {target.digest} {after}"))
 
 
@@ -259,7 +251,7 @@ def _no_drain(
 ) -> tuple[Step, ...]:
     """Return the steps while no drain runs: the schedule starts those of a proven generation, however the last one ended."""
     last = _newest(ended)
-    scheduled = () if execution is None else (Start(target, scheduled_token(target, execution)),)
+    scheduled = () if execution is None else (Start(target, token(target, last, now, execution)),)
     if state.has_proven(target):
         return scheduled
     if last is not None and is_proof(last, target, readiness):

@@ -135,12 +135,9 @@ def _know(connection: Any, table: StoredTable, scope: str) -> None:
     Without such keys, those of AWS's default chain.
     """
     given = {name: str(value) for name, value in table.iceberg.io.properties.items() if value}
-    keys = {
-        "access_key_id": given.get("s3.access-key-id", ""),
-        "secret_access_key": given.get("s3.secret-access-key", ""),
-        "session_token": given.get("s3.session-token", ""),
-    }
-    if not keys["access_key_id"]:
+    names = {"key_id": "access-key-id", "secret": "secret-access-key", "session_token": "session-token"}
+    keys = {name: given.get(f"s3.{named}", "") for name, named in names.items()}
+    if not keys["key_id"]:
         keys = _default_chain(table.identifier)
     is_path_style = given.get("s3.force-virtual-addressing", "").lower() == "false"
     region = given.get("s3.region") or given.get("client.region")
@@ -160,11 +157,7 @@ def _default_chain(table: str) -> dict[str, str]:
         do = "Log in to AWS, or name keys in the environment's object_store"
         raise CatalogUnavailable("AWS's default chain has no credentials", where=f"table {table}", do=do)
     keys = found.get_frozen_credentials()
-    return {
-        "access_key_id": keys.access_key or "",
-        "secret_access_key": keys.secret_key or "",
-        "session_token": keys.token or "",
-    }
+    return {"key_id": keys.access_key or "", "secret": keys.secret_key or "", "session_token": keys.token or ""}
 
 
 def statement_of(word: str, found: Iterable[View]) -> str | None:
