@@ -26,17 +26,14 @@ SEEN = (
 )
 
 
-class AlarmTopic(Construct):
-    """The topic of alarms, and its subscribers."""
-
-    def __init__(self, scope: Construct, name: str, *, topic: str, key_arn: str, emails: Sequence[str]) -> None:
-        super().__init__(scope, name)
-        made = SnsTopic(self, "topic", name=topic, kms_master_key_id=key_arn)
-        for email in dict.fromkeys(emails):
-            named = hashlib.sha256(email.encode()).hexdigest()[:16]
-            SnsTopicSubscription(self, f"email-{named}", topic_arn=made.arn, protocol="email", endpoint=email)
-        self.arn: str = made.arn
-        """The topic's ARN, known when it exists."""
+def alarm_topic(scope: Construct, *, topic: str, key_arn: str, emails: Sequence[str]) -> str:
+    """Declare the topic of alarms and its subscribers. Return its ARN, known when it exists."""
+    alarms = Construct(scope, "alarms")
+    made = SnsTopic(alarms, "topic", name=topic, kms_master_key_id=key_arn)
+    for email in dict.fromkeys(emails):
+        named = hashlib.sha256(email.encode()).hexdigest()[:16]
+        SnsTopicSubscription(alarms, f"email-{named}", topic_arn=made.arn, protocol="email", endpoint=email)
+    return made.arn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,24 +166,21 @@ _MEANINGS: Mapping[str, str] = {
 }
 
 
-class ScheduleAlarm(Construct):
-    """The scheduler could not start a run."""
-
-    def __init__(self, scope: Construct, name: str, *, group: str, prefix: str, topic_arn: str) -> None:
-        super().__init__(scope, name)
-        CloudwatchMetricAlarm(
-            self,
-            "not-started",
-            alarm_name=f"{prefix}-not-started",
-            alarm_description="EventBridge Scheduler could not start a job run: its role, the application, or a quota.",
-            comparison_operator="GreaterThanThreshold",
-            namespace="AWS/Scheduler",
-            metric_name="TargetErrorCount",
-            dimensions={"ScheduleGroup": group},
-            statistic="Sum",
-            threshold=0,
-            period=300,
-            evaluation_periods=1,
-            treat_missing_data="notBreaching",
-            alarm_actions=[topic_arn],
-        )
+def schedule_alarm(scope: Construct, *, group: str, prefix: str, topic_arn: str) -> None:
+    """Declare the alarm that the scheduler could not start a run."""
+    CloudwatchMetricAlarm(
+        Construct(scope, "alarm-schedules"),
+        "not-started",
+        alarm_name=f"{prefix}-not-started",
+        alarm_description="EventBridge Scheduler could not start a job run: its role, the application, or a quota.",
+        comparison_operator="GreaterThanThreshold",
+        namespace="AWS/Scheduler",
+        metric_name="TargetErrorCount",
+        dimensions={"ScheduleGroup": group},
+        statistic="Sum",
+        threshold=0,
+        period=300,
+        evaluation_periods=1,
+        treat_missing_data="notBreaching",
+        alarm_actions=[topic_arn],
+    )

@@ -27,7 +27,9 @@ ANYWHERE = "0.0.0.0/0"
 def jobs_group(scope: Construct, *, vpc_id: str) -> SecurityGroup:
     """Declare the group, with its rules."""
     group = SecurityGroup(scope, "jobs-group", vpc_id=vpc_id, description="What jobs may reach; nothing reaches them.")
-    _let_workers_talk(scope, group)
+    # Driver and executors of a run reach each other, by whatever port Spark takes.
+    for rule, name in ((VpcSecurityGroupIngressRule, "in-workers"), (VpcSecurityGroupEgressRule, "out-workers")):
+        rule(scope, name, security_group_id=group.id, referenced_security_group_id=group.id, ip_protocol="-1")
     for port in (HTTPS_PORT, KAFKA_PORT):
         VpcSecurityGroupEgressRule(
             scope,
@@ -39,24 +41,6 @@ def jobs_group(scope: Construct, *, vpc_id: str) -> SecurityGroup:
             cidr_ipv4=ANYWHERE,
         )
     return group
-
-
-def _let_workers_talk(scope: Construct, group: SecurityGroup) -> None:
-    """Let driver and executors of a run reach each other, by whatever port Spark takes."""
-    VpcSecurityGroupIngressRule(
-        scope,
-        "in-workers",
-        security_group_id=group.id,
-        referenced_security_group_id=group.id,
-        ip_protocol="-1",
-    )
-    VpcSecurityGroupEgressRule(
-        scope,
-        "out-workers",
-        security_group_id=group.id,
-        referenced_security_group_id=group.id,
-        ip_protocol="-1",
-    )
 
 
 class JobNetwork(Construct):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from frazil.declaration import Pipeline, Tableflow
 from frazil.rollout.desired import INGEST, MAINTAIN, Workers, job_name
 from frazil.rollout.run_proof import proof_prefix
-from infra.alarms import AlarmTopic
+from infra.alarms import alarm_topic
 from infra.buckets import WRITE_ONCE, BucketSettings, artifact_bucket, log_bucket, table_bucket
 from infra.job_network import JobNetwork, JobsInGivenNetwork, job_network
 from infra.protection import Protection
@@ -98,7 +98,7 @@ class Foundation(EnvironmentStack):
                 kms_key_id=key_arn,
             )
         current, *former = self._applications(key_arn)
-        alarms = AlarmTopic(self, "alarms", topic=names.prefix, key_arn=key_arn, emails=deployment.monitoring.emails)
+        topic_arn = alarm_topic(self, topic=names.prefix, key_arn=key_arn, emails=deployment.monitoring.emails)
         self.outputs = FoundationOutputs(
             table_bucket=names.bucket("tables"),
             tableflow_bucket=names.bucket("tableflow"),
@@ -106,7 +106,7 @@ class Foundation(EnvironmentStack):
             log_bucket=names.bucket("logs"),
             key_arn=key_arn,
             application_id=current.id,
-            alarm_topic_arn=alarms.arn,
+            alarm_topic_arn=topic_arn,
             former_application_ids=tuple(each.id for each in former),
         )
 

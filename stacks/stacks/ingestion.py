@@ -9,7 +9,7 @@ from dataclasses import replace
 from frazil.declaration import digest
 from frazil.release.manifest import Release
 from frazil.rollout.desired import INGEST, MAINTAIN, job_name
-from infra.alarms import ScheduleAlarm
+from infra.alarms import schedule_alarm
 from infra.iam_role import ExecutionRole
 from infra.tf import (
     CloudwatchLogGroup,
@@ -61,13 +61,8 @@ class Ingestion(EnvironmentStack):
             schedules = SchedulerScheduleGroup(self, "schedules", name=self._names.schedule_group)
             for each in jobs:
                 each.run(release, environment.sha256, scheduler.arn, [stored, *scheduler.ready, schedules])
-            ScheduleAlarm(
-                self,
-                "alarm-schedules",
-                group=self._names.schedule_group,
-                prefix=self._names.prefix,
-                topic_arn=foundation.alarm_topic_arn,
-            )
+            topic_arn = foundation.alarm_topic_arn
+            schedule_alarm(self, group=self._names.schedule_group, prefix=self._names.prefix, topic_arn=topic_arn)
         OperatorRoles(self, "operators", deployment=deployment, foundation=foundation, groups=groups)
         TerraformOutput(self, "environment_document", value=f"s3://{foundation.artifact_bucket}/{key}")
         if deployment.emr.former:

@@ -6,11 +6,9 @@ import threading
 import time
 from collections.abc import Callable
 
-import pytest
-
-from frazil.doctor.check_result import PARALLEL, Check, Result, Step, examined, exit_of_checks
-from frazil.errors import KafkaRefused, RejectedRecords
-from frazil.exit_codes import Exit
+from frazil.doctor.check_result import PARALLEL, Check, Result, Step, examined
+from frazil.errors import KafkaRefused
+from frazil.exit_codes import Exit, worst
 
 
 def ok(name: str) -> Callable[[], Check]:
@@ -47,7 +45,7 @@ def test_a_check_that_hangs_fails_at_its_deadline_and_others_go_on() -> None:
     assert time.monotonic() - began < 5
     assert checks["h0"].found == "no answer within 0.3 s"
     assert checks["java"].result is Result.OK
-    assert exit_of_checks(checks.values()) is Exit.SERVICE_UNAVAILABLE
+    assert worst(check.exit for check in checks.values()) is Exit.SERVICE_UNAVAILABLE
 
 
 def test_all_checks_end_when_the_time_is_over() -> None:
@@ -68,21 +66,8 @@ def test_checks_come_in_the_order_of_their_steps() -> None:
 def test_a_defect_in_a_check_is_its_failure() -> None:
     checks = run(Step(name="odd", work=lambda: Check.ok("odd", [][0])), Step(name="java", work=ok("java")))
     assert checks["odd"].found == "IndexError: list index out of range"
-    assert exit_of_checks(checks.values()) is Exit.FAULT
+    assert worst(check.exit for check in checks.values()) is Exit.FAULT
     assert checks["java"].result is Result.OK
-
-
-@pytest.mark.parametrize(
-    ("exits", "worst"),
-    [((), 0), ((Exit.SERVICE_UNAVAILABLE, Exit.INVALID_INPUT), 2), ((Exit.FAILED, Exit.DECISION_REQUIRED), 1)],
-)
-def test_the_worst_failure_is_the_exit_code(exits: tuple[Exit, ...], worst: int) -> None:
-    checks = [Check.failed("x", "", "", exit=code) for code in exits]
-    assert exit_of_checks([*checks, Check.warning("w", "", ""), Check.skipped("s", "")]) == worst
-    assert (
-        exit_of_checks([Check.of_error("r", RejectedRecords("one", pipeline="p", place="topic t"))])
-        is Exit.DECISION_REQUIRED
-    )
 
 
 def test_a_check_that_no_step_has_blocks_nothing() -> None:

@@ -25,7 +25,7 @@ from frazil.declaration import Environment, GlueCatalog, Kafka, Pipeline, Table,
 from frazil.declaration.documents.document import document
 from frazil.declaration.environment import Mechanism, Security
 from frazil.declaration.secret import Secret
-from frazil.exit_codes import Exit
+from frazil.exit_codes import Exit, worst
 from frazil.release.manifest import manifest
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
@@ -33,7 +33,7 @@ from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE
 from frazil.rollout.run_proof import Driver, Reached, RunName
 from frazil.rollout.state import RolloutState, state_key
 from frazil.smoke.deployed_job import Names, Services
-from frazil.smoke.probe import Answer, Outcome, answers, exit_of_answers
+from frazil.smoke.probe import Answer, Outcome, answers
 from frazil.smoke.probes import probes
 from policies.documents import placeholders
 from tests.policies.example import policy
@@ -295,7 +295,7 @@ def test_a_healthy_environment_is_shown_probe_by_probe(account: Account, root: P
     assert {name: each.found for name, each in found.items() if each.outcome is not Outcome.SHOWN} == {}
     table = (root / "docs" / "deploy.md").read_text().partition("| probe |")[2].partition("\n\n")[0]
     assert subjects(found) == set(re.findall(r"^\| ([a-z ]+) \|", table, re.MULTILINE))
-    assert exit_of_answers(found.values()) is Exit.SUCCESS
+    assert worst(each.exit for each in found.values()) is Exit.SUCCESS
     assert found["log group maintain"].found.startswith("/frazil/dev/maintain has ")
     shown = found["run ingest"].document()
     assert (shown["outcome"], shown["remedy"]) == ("shown", None)
@@ -370,7 +370,7 @@ def test_maintenance_that_never_ran_is_not_yet_and_fails_nothing(account: Accoun
     found = account.smoke()
     assert {found[f"{each} maintain"].outcome for each in ("run", "log group", "log files")} == {Outcome.NOT_YET}
     assert not any(each.is_awaited for each in found.values()), "it runs in some hours"
-    assert exit_of_answers(found.values()) is Exit.SUCCESS
+    assert worst(each.exit for each in found.values()) is Exit.SUCCESS
 
 
 def test_a_log_agent_that_writes_nothing_fails_after_ten_minutes(account: Account) -> None:
@@ -561,7 +561,7 @@ def test_on_the_stand_ins_what_they_cannot_show_never_passes(account: Account) -
     hidden = subjects(name for name, each in found.items() if each.outcome is Outcome.NOT_HERE)
     of_runs = {"log group", "runtime", "missing objects", "metrics"}
     assert hidden == of_runs | {"reconciler", "alarms", "alarm topic"}
-    assert exit_of_answers(found.values()) is Exit.SUCCESS
+    assert worst(each.exit for each in found.values()) is Exit.SUCCESS
     assert "those of this machine: frazil 1.0.0" in found["runtime ingest"].found
 
 

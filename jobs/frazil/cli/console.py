@@ -35,6 +35,15 @@ NAME = 24
 TEXT = 12
 """Characters that a column of text must have; what is longer is folded."""
 
+SIGNS = {
+    **dict.fromkeys(("ok", "shown"), ("✓", "ok  ", "green")),
+    "warning": ("!", "warn", "yellow"),
+    "not yet": ("…", "wait", "yellow"),
+    **dict.fromkeys(("skipped", "not shown here"), ("–", "skip", "dim")),
+    "failed": ("✗", "FAIL", "red"),
+}
+"""The sign of each result of a check or a probe, a word where stdout has no such sign, and a style."""
+
 _NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode's control and format characters, halves of surrogate pairs, and its own line and paragraph ends."""
 
@@ -59,14 +68,14 @@ def note(text: str, style: str = "") -> None:
     err().print(plain(text), style=style or None, markup=False, soft_wrap=True)
 
 
-def checked(sign: tuple[str, str, str], name: str, found: str, style: str = "") -> Text:
-    """Return the line of a check. `sign` is a character, a word where stdout has no such character, and a style."""
+def checked(result: str, name: str, found: str, style: str = "") -> Text:
+    """Return the line of a check or a probe."""
+    sign, word, colour = SIGNS[result]
     try:
         "✓✗!–…".encode(sys.stdout.encoding or "ascii")
-        shown = sign[0]
     except (UnicodeEncodeError, LookupError):
-        shown = sign[1]
-    return Text.assemble((shown, sign[2]), (f" {plain(name):{NAME}} {plain(found)}", style))
+        sign = word
+    return Text.assemble((sign, colour), (f" {plain(name):{NAME}} {plain(found)}", style))
 
 
 def counted(counts: Mapping[str, int]) -> Text:

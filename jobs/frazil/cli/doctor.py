@@ -10,22 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from frazil.cli.console import checked, counted, out, plain, show_json
+from frazil.cli.console import SIGNS, checked, counted, out, plain, show_json
 from frazil.cli.deploy.program import description
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, command_secrets, flag
-from frazil.exit_codes import Exit
+from frazil.exit_codes import Exit, worst
 from frazil.project import declaration_file
 
 if TYPE_CHECKING:
     from frazil.doctor.check_result import Check
-
-SIGNS = {
-    "ok": ("✓", "ok  ", "green"),
-    "warning": ("!", "warn", "yellow"),
-    "failed": ("✗", "FAIL", "red"),
-    "skipped": ("–", "skip", "dim"),
-}
-"""The sign of each result, a word where the terminal has no such sign, and a style."""
 
 
 def doctor(
@@ -47,7 +39,7 @@ def doctor(
     Exit codes: 0 no failure; 1 a jar differs from its locked hash; 2 a file of the project is invalid; 3 a
     service, a secret or Java is unavailable; 6 a schema cannot be read
     """
-    from frazil.doctor.check_result import exit_of_checks
+    from frazil.doctor.check_result import Result
     from frazil.doctor.examination import examination, project
 
     secrets = command_secrets()
@@ -60,13 +52,13 @@ def doctor(
         checks.append(check)
         if not as_json:
             style = "dim" if check.result == "skipped" else ""
-            console.print(checked(SIGNS[check.result.value], check.name, check.found, style), soft_wrap=True)
+            console.print(checked(check.result, check.name, check.found, style), soft_wrap=True)
             if check.remedy:
-                console.print(Text(f"    {plain(check.remedy)}", style=SIGNS[check.result.value][2]), soft_wrap=True)
+                console.print(Text(f"    {plain(check.remedy)}", style=SIGNS[check.result][2]), soft_wrap=True)
             for column, kind in check.columns if columns else ():
                 console.print(Text(f"    {plain(column)}  {plain(kind)}", style="dim"), soft_wrap=True)
-    code = exit_of_checks(checks)
-    counts = {name: sum(check.result.value == name for check in checks) for name in SIGNS}
+    code = worst(check.exit for check in checks)
+    counts = {each.value: sum(check.result is each for check in checks) for each in Result}
     if as_json:
         show_json({"checks": [check.document() for check in checks], "counts": counts, "exit_code": int(code)})
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,7 +14,7 @@ from typing import Any
 from frazil.clients.daemon_threads import begun
 from frazil.declaration import InvalidDeclaration
 from frazil.errors import FrazilError
-from frazil.exit_codes import Exit, exit_of, worst
+from frazil.exit_codes import Exit, exit_of
 
 
 class Result(StrEnum):
@@ -76,11 +76,6 @@ class Check:
         columns = [{"name": name, "type": kind} for name, kind in self.columns]
         known = {"name": self.name, "result": self.result.value, "found": self.found, "remedy": self.remedy or None}
         return {**known, "columns": columns} if columns else known
-
-
-def exit_of_checks(checks: Iterable[Check]) -> Exit:
-    """Return the exit code of the worst failure; success without a failure. Warnings fail nothing."""
-    return worst(check.exit for check in checks if check.result is Result.FAILED)
 
 
 PARALLEL = 24

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from frazil.errors import FrazilError
-from frazil.exit_codes import Exit, exit_of, worst
+from frazil.exit_codes import Exit, exit_of
 
 
 class Outcome(StrEnum):
@@ -88,8 +88,3 @@ def answers(probes: Iterable[Probe]) -> Iterator[Answer]:
             do = "This is a defect of Frazil; please report it"
             answer = Answer(outcome=Outcome.FAILED, found=what, remedy=do, exit=Exit.FAULT)
         yield replace(answer, name=probe.name)
-
-
-def exit_of_answers(found: Iterable[Answer]) -> Exit:
-    """Return the exit code of the worst failure. What is not shown fails nothing."""
-    return worst(each.exit for each in found if each.outcome is Outcome.FAILED)

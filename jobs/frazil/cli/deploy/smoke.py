@@ -15,17 +15,10 @@ from frazil.cli.jobs import aws
 from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, command_secrets, environment_name, flag
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
-from frazil.exit_codes import Exit
+from frazil.exit_codes import Exit, worst
 from frazil.project import environments
-from frazil.smoke.probe import Answer, exit_of_answers
+from frazil.smoke.probe import Answer, Outcome
 
-SIGNS = {
-    "shown": ("✓", "ok  ", "green"),
-    "not yet": ("…", "wait", "yellow"),
-    "not shown here": ("–", "skip", "dim"),
-    "failed": ("✗", "FAIL", "red"),
-}
-"""The sign of each outcome, a word for terminals without such signs, and a style."""
 AGAIN_SECONDS = 20.0
 """Seconds between two rounds of probes."""
 
@@ -51,7 +44,7 @@ def smoke(
     place, secrets = environments.environment(name), command_secrets()
     declared = required_description(place.name, Path.cwd())
     found = probed(place, declared, secrets, publish=publish, minutes=minutes)
-    code = exit_of_answers(found)
+    code = worst(each.exit for each in found)
     if as_json:
         documents = [each.document() for each in found]
         show_json({"environment": name, "probes": documents, "counts": _counts(found), "exit_code": int(code)})
@@ -93,7 +86,7 @@ def probed(
 def print_results(found: list[Answer]) -> None:
     """Print a line for each probe, with the remedy of a failure, and the number of each outcome."""
     for each in found:
-        out().print(checked(SIGNS[each.outcome.value], each.name, _sentence(each)), soft_wrap=True)
+        out().print(checked(each.outcome, each.name, _sentence(each)), soft_wrap=True)
     out().print(counted(_counts(found)))
 
 
@@ -103,4 +96,4 @@ def _sentence(answer: Answer) -> str:
 
 
 def _counts(found: list[Answer]) -> dict[str, int]:
-    return {name: sum(each.outcome.value == name for each in found) for name in SIGNS}
+    return {kind.value: sum(each.outcome is kind for each in found) for kind in Outcome}

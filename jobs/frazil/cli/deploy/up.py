@@ -25,12 +25,12 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
 from frazil.doctor.deployment_account import refuse_wrong_in_account
 from frazil.errors import InvalidInput
+from frazil.exit_codes import worst
 from frazil.release.installed import Source, is_checkout, source_at
 from frazil.release.manifest import MANIFEST, Architecture
 from frazil.release.upload import built_release, upload_release
 from frazil.rollout.desired import INGEST, job_name
 from frazil.rollout.group_jobs import deployed_pipelines
-from frazil.smoke.probe import exit_of_answers
 
 LAST = "ingestion"
 STACKS = ("foundation", "confluent", LAST)
@@ -186,7 +186,7 @@ def _probe(place: Environment, declared: dict[str, Any], secrets: Secrets) -> No
     """Probe the deployed environment. Ends with the code of the worst failure; what is not shown fails nothing."""
     found = probed(place, declared, secrets)
     print_results(found)
-    if code := exit_of_answers(found):
+    if code := worst(each.exit for each in found):
         say(f"smoke: the deployment is complete, and a probe failed. Repeat it: frazil deploy smoke {place.name}")
         raise typer.Exit(code)
 
