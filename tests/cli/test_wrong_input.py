@@ -182,19 +182,3 @@ def test_run_tells_what_is_away_and_no_client_of_kafka_chatters(
     assert said in errors[0]
     for line in lines:
         assert line in errors or json.loads(line)["event"]  # nothing but the error and the log's own lines
-
-
-def test_check_reports_every_problem_of_an_object_with_its_line(project: Path) -> None:
-    two = GOOD.replace("pipelines = [", "bad = Topic('a b', value='txt')\npipelines = [")
-    (project / "mine.py").write_text(two)
-    ended = CliRunner().invoke(app, ["check", "mine.py"])
-    assert (ended.exit_code, ended.stdout) == (2, "")
-    assert all(line.startswith("error: ") for line in ended.stderr.splitlines())
-    assert "mine.py:4: topic.name" in ended.stderr
-    assert "mine.py:4: topic.value" in ended.stderr
-
-
-def test_check_of_a_file_that_is_not_there_or_for_no_environment_is_one_line(project: Path) -> None:
-    assert "other.py: the file does not exist" in is_one_line(CliRunner().invoke(app, ["check", "other.py"]), 2)
-    ended = CliRunner().invoke(app, ["check", "mine.py", "--env", "nowhere"])
-    assert "environment nowhere: it does not exist" in is_one_line(ended, 2)

@@ -23,13 +23,14 @@ LOG_GROUP = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/ingest:log-s
 FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-dev-reconcile-ingest"
 FUNCTION_LOG = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/reconcile-ingest:log-stream:x"
 SCHEDULER, RECONCILER = (f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-{name}" for name in ("scheduler", "reconcile-ingest"))
-ADMIN = f"arn:aws:iam::{ACCOUNT}:role/admin"
+ADMIN, DEPLOYER = (f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("admin", "deployer-frazil-dev"))
 RULE = f"arn:aws:events:{REGION}:{ACCOUNT}:rule/frazil-dev-reconcile-ingest"
 ALARM = f"arn:aws:cloudwatch:{REGION}:{ACCOUNT}:alarm:frazil-dev-not-started"
 S3 = {"kms:ViaService": f"s3.{REGION}.amazonaws.com"}
 VAULT = {"kms:ViaService": f"secretsmanager.{REGION}.amazonaws.com"}
 EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
 BOUNDARY, RIGHTS = (f"arn:aws:iam::{ACCOUNT}:policy/{name}" for name in ("boundary-frazil-dev", "frazil-dev-ingest-1"))
+OWN_RIGHTS = BOUNDARY.replace("boundary-frazil-dev", "deployer-frazil-dev-1")
 BOUNDED = {"iam:PermissionsBoundary": BOUNDARY}
 NEW = {"s3:if-none-match": "*"}
 OWN_TAG, NEW_TAG = ({f"aws:{which}/frazil:environment": "dev"} for which in ("ResourceTag", "RequestTag"))
@@ -137,9 +138,9 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("s3:GetObject s3:PutObject", "arn:aws:s3:::frazil-dev-state/dev/foundation.tfstate"),
         ("s3:DeleteObject", "arn:aws:s3:::frazil-dev-state/dev/foundation.tfstate.tflock"),
         ("s3:ListBucket", "arn:aws:s3:::frazil-dev-state"),
-        ("iam:CreateRole iam:PutRolePermissionsBoundary", INGEST, BOUNDED),
+        ("iam:CreateRole iam:PutRolePermissionsBoundary iam:UpdateAssumeRolePolicy iam:DeleteRole", INGEST, BOUNDED),
         ("iam:AttachRolePolicy", INGEST, {**BOUNDED, "iam:PolicyARN": RIGHTS}),
-        ("iam:CreatePolicy iam:CreatePolicyVersion iam:DeletePolicy", RIGHTS),
+        ("iam:CreatePolicy iam:CreatePolicyVersion iam:DeletePolicy iam:DeletePolicyVersion", RIGHTS),
         ("iam:PassRole", SCHEDULER, {"iam:PassedToService": "scheduler.amazonaws.com"}),
         ("glue:CreateDatabase", f"{GLUE}:database/shop", f"{GLUE}:catalog"),
         ("secretsmanager:CreateSecret secretsmanager:PutSecretValue", SECRET),
@@ -295,7 +296,10 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
             {"iam:PolicyARN": RIGHTS},
             {**BOUNDED, "iam:PolicyARN": "arn:aws:iam::aws:policy/AdministratorAccess"},
         ),
-        ("iam:CreatePolicyVersion iam:DeletePolicy iam:SetDefaultPolicyVersion", BOUNDARY),
+        ("iam:UpdateAssumeRolePolicy iam:DeleteRole", DEPLOYER, BOUNDED),
+        ("iam:AttachRolePolicy", DEPLOYER, {**BOUNDED, "iam:PolicyARN": RIGHTS}),
+        ("iam:CreatePolicyVersion iam:DeletePolicy iam:SetDefaultPolicyVersion", BOUNDARY, OWN_RIGHTS),
+        ("iam:DeletePolicyVersion", BOUNDARY, OWN_RIGHTS),
         ("iam:PassRole", INGEST, EMR),
         ("iam:PassRole", SCHEDULER, {"iam:PassedToService": "lambda.amazonaws.com"}),
         ("iam:PassRole", INGEST, RECONCILER, {"iam:PassedToService": "ec2.amazonaws.com"}),

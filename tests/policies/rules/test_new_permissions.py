@@ -44,10 +44,6 @@ def test_a_trust_without_its_external_id_is_told() -> None:
     )
 
 
-def test_a_trust_of_another_external_id_is_told() -> None:
-    assert len(widened(TRUST, edited(Condition={"StringEquals": {"sts:ExternalId": "another"}}))) == 1
-
-
 def started(*applications: str, **more: Any) -> dict[str, Any]:
     """The trust of a job's role, for these applications."""
     return {**policy("job_trust", applications=applications), **more}

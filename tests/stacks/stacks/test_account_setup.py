@@ -24,7 +24,6 @@ CI = f"arn:aws:iam::{dev.account}:role/ci"
 NAMES = dev.names
 STATE = f"arn:aws:s3:::{NAMES.bucket('state')}"
 ROLE = f"arn:aws:iam::{dev.account}:role/{NAMES.deployer}"
-POLICIES = [f"arn:aws:iam::{dev.account}:policy/{name}" for name in (f"{NAMES.deployer}-1", NAMES.boundary)]
 
 
 def owner(deployment: Deployment = dev, **access: Any) -> dict[str, Any]:
@@ -67,21 +66,6 @@ def test_the_boundary_is_the_one_that_all_roles_name(stack: dict[str, Any]) -> N
     given: dict[str, Value] = {"iam_path": "/", "given_buckets": [], "given_keys": []}
     wanted = fill("boundary", {**values, **given, "databases": ["nyc"], "state_bucket": NAMES.bucket("state")})
     assert json.loads(boundary["policy"]) == wanted
-
-
-@pytest.mark.parametrize("action", ["iam:UpdateAssumeRolePolicy", "iam:AttachRolePolicy", "iam:DeleteRole"])
-def test_the_deployer_cannot_change_itself(stack: dict[str, Any], action: str) -> None:
-    bounded = {"iam:PermissionsBoundary": NAMES.boundary_arn, "iam:PolicyARN": f"{POLICIES[0]}"}
-    assert not may(stack, action, ROLE, **bounded)
-    ours = f"arn:aws:iam::{dev.account}:role/{NAMES.role('ingest')}"
-    fitting = {**bounded, "iam:PolicyARN": f"arn:aws:iam::{dev.account}:policy/{NAMES.role('ingest')}-1"}
-    assert may(stack, action, ours, **fitting)
-
-
-@pytest.mark.parametrize("action", ["iam:CreatePolicyVersion", "iam:DeletePolicy", "iam:DeletePolicyVersion"])
-def test_the_deployer_changes_neither_its_rights_nor_the_boundary(stack: dict[str, Any], action: str) -> None:
-    assert [may(stack, action, arn) for arn in POLICIES] == [False, False]
-    assert may(stack, action, f"arn:aws:iam::{dev.account}:policy/{NAMES.role('ingest')}-1")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from policies.review.markdown.page import marker
-from policies.review.plan.compared_plans import normal_form, read_form
+from policies.review.plan.compared_plans import read_form
 from policies.review.plan.plan_gaps import StackPlan
 from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.workflow import review
@@ -293,26 +293,6 @@ def test_a_review_names_its_plan_and_writes_the_normal_form(ended: Ended, tmp_pa
     form = read_form(file.read_text())
     assert f"Plan `{form.digest[:16]}`." in out
     assert "`dev-ingestion` +0 ~1 -0 ±0" in out
-
-
-@pytest.mark.long
-@needs_terraform
-def test_two_plans_by_terraform_have_one_digest_and_another_argument_or_state_has_another(
-    stack: Callable[..., dict[str, Path]],
-) -> None:
-    def digest(folders: dict[str, Path]) -> str:
-        return normal_form("dev", {name: each.plan for name, each in planned(folders).items()}).digest
-
-    folders = stack(one=data())
-    first = digest(folders)
-    assert digest(folders) == first
-    elsewhere = folders["one"].parent / "elsewhere"
-    shutil.copytree(folders["one"], elsewhere, ignore=shutil.ignore_patterns(".terraform*", "plan"))
-    assert digest({"one": elsewhere}) == first
-    assert digest(stack(one=data(input="y"))) != first
-    apply(stack(one=data())["one"])
-    assert digest(folders) not in {first}
-    assert digest(stack(one=data(triggers_replace="2"))) != digest(stack(one=data(triggers_replace="3")))
 
 
 def test_what_code_owners_accepted_counts_for_the_same_plan_only(ended: Ended, tmp_path: Path) -> None:
