@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import Append, Changelog, ErrorMode, Order, Upsert
 from tests.support.keyed_topic import record
+from tests.support.proto import protobuf
 from tests.support.shop import ShopOf, avro, frame
 from tests.support.variants import first_short
 
@@ -312,3 +314,33 @@ def test_ints_that_are_longer_are_no_keys_of_others(shop_of: ShopOf) -> None:
         shop.produce([body], key=frame(ids[0], avro(key, {"order_id": number})))
     assert shop.drain().rejected == {"key_undecodable": 1}
     assert sorted(row["order_id"] for row in shop.landed()) == [7 - 2**31, 0]
+
+
+@pytest.mark.parametrize("value_format", ["avro", "protobuf"])
+def test_a_deleted_version_counts_when_a_record_names_it(shop_of: ShopOf, value_format: str) -> None:
+    """A version that was registered by mistake and deleted decides on no column and no key."""
+    shop = shop_of(value_format=value_format, write=Upsert(key=("id",)))
+    subject = f"{shop.topic}-value"
+    proto = 'syntax = "proto3"; message R {{ {} id = 1; {} extra = 2; }}'
+    if value_format == "avro":
+        versions = [record("R", id="long", extra=of) for of in ("int", "string")]
+        wrong = shop.register(versions[0])
+        shop.registry_admin.set_compatibility("NONE", subject)
+        right = shop.register(versions[1])
+        value = frame(right, avro(versions[1], {"id": 1, "extra": "a"}))
+        of_deleted = frame(wrong, avro(versions[0], {"id": 2, "extra": 7}))
+    else:
+        versions = [proto.format(*types) for types in (("double", "int32"), ("int64", "string"))]
+        shop.registry_admin.register(subject, versions[0], SchemaType.PROTOBUF)
+        shop.registry_admin.set_compatibility("NONE", subject)
+        right = shop.registry_admin.register(subject, versions[1], SchemaType.PROTOBUF)
+        value, of_deleted = frame(right, b"\x00" + protobuf(versions[1], {"id": "1", "extra": "a"})), b""
+    shop.registry_admin.delete_version(subject, 1)
+    shop.produce([value])
+    shop.drain()
+    assert [(row["id"], row["extra"]) for row in shop.landed()] == [(1, "a")]
+    if of_deleted:
+        shop.pipeline = replace(shop.pipeline, on_error=ErrorMode.DEAD_LETTER)
+        shop.produce([of_deleted])
+        assert shop.drain().rejected == {"incompatible_schema": 1}
+    shop.assert_proven()

@@ -61,6 +61,10 @@ class WriteModeDiffers(DecisionRequired):
                 "name another table with start=At(…) after the change, and have the source write all rows again, such as by a "
                 "snapshot of the connector"
             )
+        now, then = (sorted({*one} - {*other}) for one, other in ((made_for, key), (key, made_for)))
+        if not is_of_records and len(now) == len(then) == 1:
+            step = f"ALTER TABLE {table} RENAME COLUMN {quoted(now[0])} TO {quoted(then[0])}"
+            do = f"{do}. If another engine renamed the column, run {step}"
         if may_identify:
             do = f"{do}. If another engine changed the identifier fields, run {_identified(table, key)}"
         modes = [kind + " by " * bool(of) + ", ".join(sorted(of)) for of in (key, made_for)]

@@ -97,15 +97,19 @@ class RegisteredWriters(FramedWriters):
         wanted = self._record_name or name
         return f"{self._prefix}{wanted}" in subjects if wanted else any(s.startswith(self._prefix) for s in subjects)
 
-    def refresh(self) -> bool:
+    def refresh(self, *, deleted: bool = False) -> bool:
         """Ask the registry for the versions of the topic's subjects; returns whether there are new writers.
 
-        Raises `InvalidInput` if there are versions and the envelope can unwrap none of them.
+        A softly deleted version counts when a record names it; with `deleted`, or if a subject has no others, at once. Raises
+        `InvalidInput` if there are versions and the envelope can unwrap none of them.
         """
         if self.registry is None:
             return False
         registry, known, subjects = self.registry, len(self.types), self.subjects(self.registry)
-        listed = several(lambda subject: registry.versions(subject, deleted=True), subjects)
+        listed = several(
+            lambda subject: (not deleted and registry.versions(subject)) or registry.versions(subject, deleted=True),
+            subjects,
+        )
         found = [(version, subject) for subject, versions in zip(subjects, listed, strict=True) for version in versions]
         new = [(version, subject) for version, subject in found if self._is_undecided(version.id, subject)]
         registry.prefetch(version.id for version, _ in new)
@@ -127,7 +131,7 @@ class RegisteredWriters(FramedWriters):
         is_other = self._occur(seen.waiting)
         if self.registry is None or (not seen.unknown and seen.is_all):
             return is_other
-        is_other = self.refresh() or is_other
+        is_other = self.refresh(deleted=not seen.is_all) or is_other
         if not seen.is_all:
             if self.is_protobuf or seen.has_guids or not self._has_one_subject:
                 raise TooMany
@@ -190,11 +194,14 @@ class RegisteredWriters(FramedWriters):
 
     def _see(self, schema_id: int, subjects: set[str]) -> None:
         """Judge an id that a record names and no subject that we know of has, by the subjects that do."""
-        if self._has_one_subject or not subjects:
+        own = (
+            subjects.intersection(self.subjects(self.registry)) if self._has_one_subject and self.registry else subjects
+        )
+        if not own:
             self._strangers[schema_id] = Reason.FOREIGN_SCHEMA if subjects else Reason.UNKNOWN_SCHEMA
-        elif any((schema_id, subject) not in self._judged for subject in subjects):
+        elif any((schema_id, subject) not in self._judged for subject in own):
             self._reconsider(schema_id)
-            self._add(schema_id, subjects)
+            self._add(schema_id, own)
 
     def _name_as(self, frame: bytes, schema_id: int) -> None:
         """Note what a frame names, by the verdict on its schema."""
