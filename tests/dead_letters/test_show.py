@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.schemas import SchemaType
@@ -85,6 +86,19 @@ def test_what_is_no_dead_letter_is_none(letters: Shop) -> None:
     lake = Lake(letters.lake, Secrets({}).read)
     assert show(letters.pipeline, lake, partition=0, offset=0) is None
     assert show(letters.pipeline, lake, partition=9, offset=4) is None
+
+
+@pytest.mark.long
+def test_the_newest_of_two_dead_letters_of_a_place_is_shown(shop_of: ShopOf) -> None:
+    """As after a topic was created again."""
+    shop = shop_of(partitions=1)
+    shop.produce([*shop.orders(1, shop.register()), b"bad"])
+    shop.drain()
+    dead = f"{shop.lake.catalog.name}.{shop.pipeline.table.dead_letters}"
+    later = {"reason": F.lit("tombstone"), "rejected_at": F.expr("rejected_at + interval 1 day")}
+    shop.spark.table(dead).withColumns(later).writeTo(dead).append()
+    found = shown(shop, 0, 1)
+    assert (found.letter.reason, found.earlier) == ("tombstone", 1)
 
 
 def test_its_document_is_json_with_all_bytes(letters: Shop) -> None:

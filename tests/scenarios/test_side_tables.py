@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from frazil.audit.verify import verify
-from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
+from frazil.errors import DeadLetterTableMismatch, DecisionRequired, InvalidInput, RolledBack
 from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
 from frazil.lake import metadata_expiry
 from frazil.lake.commit.fence import StageAgain
@@ -347,6 +347,32 @@ def test_both_tables_rolled_back_replay_and_tell_what_is_lost(stock: Ledgers) ->
     stock.land_with_dead_letters()
     assert stock.letters() == [8, 9, 28, 29]
     stock.assert_proven()
+
+
+@pytest.mark.parametrize(
+    "event", [Accepted.ROLLED_BACK_REPLAY, pytest.param(Accepted.ROLLED_BACK_HOLD, marks=pytest.mark.long)]
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_batch_that_a_person_undoes_in_both_tables_has_a_way_out(
+    stock: Ledgers, event: Accepted, is_first: bool
+) -> None:
+    """The table is rolled back by a batch, and the dead-letter table dropped, or restored from before it."""
+    if is_first:
+        stock.drop()
+        stock.drop(stock.dead_letters)
+        stock.start()
+        stock.land(1)
+    older = stock.metadata_file(stock.dead_letters)
+    stock.land_with_dead_letters()
+    stock.roll_back(1)
+    stock.drop(stock.dead_letters) if is_first else stock.restore(older, stock.dead_letters)
+    with pytest.raises(DecisionRequired):
+        stock.start()
+    stock.accept(event)
+    with pytest.raises(DeadLetterTableMismatch):
+        stock.start()
+    stock.accept(Accepted.SIDE_TABLE_REPLACED)
+    stock.goes_on()
 
 
 @pytest.mark.long

@@ -68,7 +68,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterView:
-    """One dead letter."""
+    """One dead letter: the newest of its place. `earlier` is how many others have it, of a topic that was created again."""
 
     pipeline: str
     table: str
@@ -77,6 +77,7 @@ class DeadLetterView:
     headers: tuple[tuple[str, bytes | None], ...]
     key: Part
     value: Part
+    earlier: int = 0
 
     def document(self) -> dict[str, Any]:
         """Return the dead letter as JSON."""
@@ -88,20 +89,21 @@ class DeadLetterView:
             "headers": [{"key": key, "value": _hex(value)} for key, value in self.headers],
             "key": self.key.document(),
             "value": self.value.document(),
+            "earlier": self.earlier,
         }
 
 
 def show(
     pipeline: Pipeline, lake: Lake, *, partition: int, offset: int, schemas: Registry | None = None
 ) -> DeadLetterView | None:
-    """Return the dead letter of a record; None if that record is none. Without a registry the rest is shown all the same."""
+    """Return the newest dead letter of a record; None if that record is none. Without a registry the rest is shown all the same."""
     table = lake.table(pipeline.table.dead_letters)
     place = [Where(column="partition", equal=partition), Where(column="offset", equal=offset)]
     columns = (*COLUMNS, "topic", "headers", "key", "value")
     found = [row for batch in rows(table, columns, place) for row in letters_of(batch)] if table is not None else []
     if not found:
         return None
-    row = found[0]
+    row = max(found, key=lambda one: one["rejected_at"])
     headers = tuple((header["key"], header["value"]) for header in row["headers"] or ())
     return DeadLetterView(
         pipeline=pipeline.name,
@@ -111,6 +113,7 @@ def show(
         headers=headers,
         key=part(pipeline, row["key"], headers, schemas, is_key=True),
         value=part(pipeline, row["value"], headers, schemas),
+        earlier=len(found) - 1,
     )
 
 

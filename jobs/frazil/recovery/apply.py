@@ -13,7 +13,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
-from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput, OtherPipeline, RolledBack
+from frazil.errors import ColumnsMissing, DeadLetterTableMismatch, ForeignTable, InvalidInput, OtherPipeline, RolledBack
 from frazil.ingest.setup import existing_table, table_setup
 from frazil.job.context import JobContext
 from frazil.lake.commit.commit_rows_and_offsets import commit
@@ -22,6 +22,7 @@ from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, look
 from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.lineage import head_follows
 from frazil.lake.ledger.next_offsets import canonical
 from frazil.lake.ledger.stop import Stop
 from frazil.lake.ledger.totals import Counts
@@ -167,13 +168,19 @@ class _Accepting:
     def _finished_or_rolled_back(self, found: Look) -> Look:
         """Finish what the last decision left open; or, if its dead-letter table was rolled back since, let this one replace it.
 
-        Dead letters that the last decision removes must go first, so then the error stays.
+        Dead letters that the last decision removes must go first, so then the error stays. If its file is gone, it was finished, and
+        the dead-letter table is not the one that got it: that is decided when the table's rows are.
         """
+        table = self.pipeline.table
+        try:
+            document = open_document(self.job.iceberg, found, table.identifier, table.dead_letters, self.pipeline.name)
+        except DeadLetterTableMismatch:
+            if head_follows(self.job.iceberg, found.main, found.last):
+                raise
+            return replace(found, state=SideState.MISMATCH)
         try:
             self._finish_open()
         except RolledBack:
-            table = self.pipeline.table
-            document = open_document(self.job.iceberg, found, table.identifier, table.dead_letters, self.pipeline.name)
             if document is not None and not any(p.get("remove") or p.get("clear") for p in document["tables"]):
                 return replace(found, state=SideState.ROLLED_BACK)
             raise

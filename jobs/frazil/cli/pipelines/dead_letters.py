@@ -165,6 +165,8 @@ def _print_list(found: Listing, console: Console) -> None:
 def _lines(found: DeadLetterView) -> Iterator[str]:
     letter = found.letter
     yield f"{found.topic}, partition {letter.partition}, offset {letter.offset}"
+    if found.earlier:
+        yield f"{found.earlier} earlier ones have this place, of a log before: query {found.table} to read them"
     yield f"{letter.reason}: {letter.message or ''}"
     is_odd = letter.timestamp is None and letter.timestamp_ms is not None
     time = f"{letter.timestamp_ms} ms after 1970" if is_odd else letter.timestamp
