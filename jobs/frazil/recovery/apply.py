@@ -168,8 +168,8 @@ class _Accepting:
     def _finished_or_rolled_back(self, found: Look) -> Look:
         """Finish what the last decision left open; or, if its dead-letter table was rolled back since, let this one replace it.
 
-        Dead letters that the last decision removes must go first, so then the error stays. If its file is gone, it was finished, and
-        the dead-letter table is not the one that got it: that is decided when the table's rows are.
+        Dead letters that the last decision removes must go first, so then the error stays. If its file is gone, it was finished,
+        and the dead-letter table is not the one that got it: that is decided when the table's rows are.
         """
         table = self.pipeline.table
         try:
