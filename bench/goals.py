@@ -96,6 +96,7 @@ def _cost(results: Results) -> Iterator[Goal]:
     yield Goal(
         "nested Avro orders, CPU: Frazil in the default layout / spike", ratio(orders, "ours", "spike", "cpu"), 1.25
     )
+    yield Goal("nested Avro orders, CPU: with a condition / without", ratio(orders, "filtered", "ours", "cpu"), 1.1)
 
 
 def _formats(results: Results) -> Iterator[Goal]:

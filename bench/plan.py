@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from bench.rounds import Race
 
 RACES = (  # in this order most contenders are there from the race before
-    Race(shape="nested_avro", ways=("spike", "ours_as_spike", "ours"), rows=1_000_000, warm_rows=100_000, rounds=2),
+    Race(
+        shape="nested_avro",
+        ways=("spike", "ours_as_spike", "ours", "filtered"),
+        rows=1_000_000,
+        warm_rows=100_000,
+        rounds=2,
+    ),
     Race(shape="wide_avro", ways=("spike", "ours"), rows=150_000, warm_rows=30_000, rounds=2),
     Race(shape="nested_protobuf", ways=("ours",), rows=1_000_000, warm_rows=100_000, rounds=2),
     Race(shape="light_json", ways=("n0", "n1", "ours"), rows=200_000, warm_rows=60_000, rounds=2),
@@ -29,6 +35,7 @@ CAPTIONS = {
     "spike": "spike",
     "ours_as_spike": "Frazil, the spike's columns",
     "ours": "Frazil",
+    "filtered": "Frazil, with a condition",
     "state": "Frazil, an upsert table",
     "changelog": "Frazil, a table of every change",
 }

@@ -18,7 +18,7 @@ from bench.sessions import Sessions
 from bench.shapes import SHAPES, Format
 from bench.topics import Topic
 
-WRITE_MODES = ("ours", "state", "changelog")
+WRITE_MODES = ("ours", "state", "changelog", "filtered")
 PEERS = ("flink", "flink_bare", "connect")
 
 

@@ -125,7 +125,8 @@ def test_every_field_of_a_declaration_is_applied_refused_or_said() -> None:
     """Fields without a copy in a table (`FROM_NOW_ON`, `UPKEEP`) are read by each batch, or each maintenance."""
     by_outcome = {path: effect.outcome for path, effect in FIELDS.items()}
     assert (
-        by_outcome.keys() | {"name", "topic", "table", "table.snapshots", "kafka", "engine.limits"} == declared_fields()
+        by_outcome.keys() | {"name", "topic", "table", "table.snapshots", "kafka", "shape", "engine.limits"}
+        == declared_fields()
     )
     assert {path for path, outcome in by_outcome.items() if outcome is Outcome.REBUILD} == SAID.keys()
     assert {path for path, outcome in by_outcome.items() if outcome is Outcome.STOPS} == REFUSED.keys() | ELSEWHERE

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from frazil.declaration import Spark
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -16,7 +17,7 @@ OLD, NEW = "ingest-3-aaaaaaaa-1", "ingest-payments-1-bbbbbbbb-1"
 def test_a_pipeline_that_moves_to_another_group_loses_and_doubles_nothing(shop: Shop, step: str) -> None:
     schema = shop.register()
     shop.produce(shop.orders(20, schema))
-    moved = replace(shop.pipeline, group="payments")
+    moved = replace(shop.pipeline, engine=Spark(group="payments"))
     others, steps = list[int](), list[str]()
 
     def new_job(reached: str) -> None:

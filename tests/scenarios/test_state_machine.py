@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 from pyspark.sql import SparkSession
 
-from frazil.declaration import Changelog, Debezium, ErrorMode, Keep, Order, Upsert
+from frazil.declaration import Changelog, Debezium, ErrorMode, Keep, Order, Shape, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import KeysMoved
@@ -304,6 +304,7 @@ class CapturedLife(Life):
 
 
 BY_TIME = "_kafka_timestamp"
+SHAPE = Shape(where="`user` <> 'blue'")
 TEXT = {"key_format": "text"}
 CAPTURED = {"key_format": "avro", "envelope": Debezium(), "partitions": 1, "max_rejected_percent": 100}
 LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
@@ -318,6 +319,13 @@ LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
     "moving": (MovingLife, {"write": Upsert(), **TEXT}),
     "changelog": (ChangelogLife, {"write": Changelog(), **TEXT}),
     "ordered_changelog": (ChangelogLife, {"write": Changelog(order_by=BY_TIME), **TEXT}),
+    "filtered": (StateLife, {"write": Upsert(), "shape": SHAPE, **TEXT}),
+    "filtered_by_column": (ByColumnLife, {"write": Upsert(key="order_id"), "key_format": "avro", "shape": SHAPE}),
+    "filtered_soft": (
+        StateLife,
+        {"write": Upsert(order_by=Order(BY_TIME), on_tombstone="soft_delete"), "shape": SHAPE, **TEXT},
+    ),
+    "filtered_changelog": (ChangelogLife, {"write": Changelog(), "shape": SHAPE, **TEXT}),
     "change_data": (CapturedLife, {"write": Upsert(on_truncate="delete_all"), **CAPTURED}),
 }
 

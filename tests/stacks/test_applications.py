@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import InvalidDeclaration
+from frazil.declaration import InvalidDeclaration, Spark
 from frazil.release.manifest import Architecture
 from frazil.rollout.desired import parse_desired
 from infra.capacity import Capacity
@@ -41,7 +41,7 @@ AFTER = named(MOVING, emr=Emr(application="b"))
 
 @pytest.fixture(scope="module")
 def moving() -> dict[str, dict[str, Any]]:
-    return synthesised(MOVING, (replace(EXAMPLE[0], group="a"), EXAMPLE[1]))
+    return synthesised(MOVING, (replace(EXAMPLE[0], engine=Spark(group="a")), EXAMPLE[1]))
 
 
 def applications(stack: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -122,7 +122,7 @@ def test_the_command_learns_the_ids_of_former_applications_from_an_output(moving
 
 def test_the_end_of_a_move_changes_no_desired_state(moving: dict[str, dict[str, Any]]) -> None:
     """Otherwise each run would be replaced once more."""
-    ended = synthesised(AFTER, (replace(EXAMPLE[0], group="a"), EXAMPLE[1]))
+    ended = synthesised(AFTER, (replace(EXAMPLE[0], engine=Spark(group="a")), EXAMPLE[1]))
     for what in ("ingestion", "ingestion-a"):
         before, after = (resources(each[what], "aws_s3_object") for each in (moving, ended))
         assert before == after

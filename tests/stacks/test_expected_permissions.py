@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Avro, Pipeline, SubjectStrategy, Table, Topic, Upsert
+from frazil.declaration import Avro, Pipeline, Spark, SubjectStrategy, Table, Topic, Upsert
 from infra.capacity import Capacity
 from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 from policies.review.plan.plan_gaps import StackPlan
@@ -100,7 +100,7 @@ def test_a_pipeline_that_is_added_has_no_new_permission(
     environment: tuple[Deployment, dict[str, Any]], group: str | None
 ) -> None:
     deployment, before = environment
-    other = replace(WEATHER, group=group, write=Upsert())
+    other = replace(WEATHER, engine=Spark(group=group), write=Upsert())
     record = Pipeline(
         topic=Topic("pay.orders", value=Avro(subject_strategy=SubjectStrategy.RECORD)),
         table=Table("sky.orders"),

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic
+from frazil.declaration import Pipeline, Spark, Table, Topic
 from frazil.rollout.desired import Mode
 from infra.names import partition_of
 from stacks.spec.deployments import Access, Deployment, GitHub, Monitoring, dev
 from stacks.workflow.describe import described
 from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, every_stack
 
-GROUPED = Pipeline(topic=Topic("x", value="avro"), table=Table("pay.x"), group="pay")
+GROUPED = Pipeline(topic=Topic("x", value="avro"), table=Table("pay.x"), engine=Spark(group="pay"))
 VENDOR = "role/vendor"
 
 

@@ -95,7 +95,7 @@ def avro(schema: Mapping[str, Any], value: Any) -> bytes:
     return buffer.getvalue()
 
 
-_OF_PIPELINE = (*("start", "on_error", "max_rejected_percent", "headers", "kafka", "write", "envelope"),)
+_OF_PIPELINE = (*("start", "on_error", "max_rejected_percent", "headers", "kafka", "write", "envelope", "shape"),)
 
 
 class Shop:

@@ -57,6 +57,7 @@ class StateReplay:
     def __init__(self, shop: Shop, *, ordered_by: str | tuple[str, ...] | None = None) -> None:
         self.shop, self.records, self.ordered_by = shop, list[Record](), ordered_by
         self._forgets = False
+        self.hidden = shop.pipeline.shape.where and "blue"  # a row with this word does not match
         self.schema: dict[str, Any] = VERSIONED
         self.schema_id = shop.register(VERSIONED)
 
@@ -88,7 +89,8 @@ class StateReplay:
             value = frame(self.schema_id, avro(self.schema, {"order_id": key, "user": word, "version": version}))
         where = key % 2 if partition is None else partition
         ((_, offset),) = self.shop.produce([value], partition=where, key=self.key(key), timestamp=EPOCH_MS + at * 1000)
-        self.records.append(Record(key, word, where, offset, at, version, self._forgets))
+        shown = None if word == self.hidden else word
+        self.records.append(Record(key, shown, where, offset, at, version, self._forgets))
         self._forgets = False
         return self.records[-1]
 

@@ -7,7 +7,7 @@ exists.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,9 +25,9 @@ from frazil.audit.finding import Depth, Finding, Flaw, Outcome, worst
 from frazil.audit.verification import Verification
 from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import gaps_of_state
-from frazil.errors import OtherPipeline
+from frazil.errors import ColumnsMissing, OtherPipeline
 from frazil.lake.commit.dead_letters.side_state import SideState
-from frazil.lake.layout import check_columns, check_metadata_columns, prefix_of
+from frazil.lake.layout import Layout, check_metadata_columns, prefix_of
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.next_offsets import Offsets
@@ -258,7 +258,7 @@ def _prepared(
         loaded[Role.DEAD_LETTERS] = (side, as_of(side, commits, pipeline.name), DEAD_LETTERS)
     sources: dict[Role, Source] = {}
     for role, (stored, snapshot, columns) in loaded.items():
-        check_columns(pipeline, stored.identifier, stored.layout, columns.all)
+        _check_columns(pipeline, stored.identifier, stored.layout, columns.all)
         sources[role], wrong = files_of(role, stored, snapshot, columns)
         findings += [*manifests.lost_manifests(stored), *wrong]
     pending, wrong = pending_files(table, side, tables.decision, pipeline, DEAD_LETTERS)
@@ -312,3 +312,9 @@ def place_columns(pipeline: Pipeline) -> Columns:
 def _identity(table: StoredTable, columns: Columns) -> list[Any]:
     """Return a table's uuid, and which of its columns say where a row comes from."""
     return [table.uuid, [[name, number] for name, (number, _) in field_ids(table, columns.all).items()]]
+
+
+def _check_columns(pipeline: Pipeline, table: str, actual: Layout, names: Iterable[str]) -> None:
+    """Raise `ColumnsMissing` if a table lacks one of its columns, with the name that it has now."""
+    if lost := {name: actual.name_now(name) for name in names if name not in actual.columns}:
+        raise ColumnsMissing.of(pipeline.name, table, lost)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from frazil.declaration.checks.constraints import at_least, between
+from frazil.declaration.checks.constraints import at_least, between, matching
 from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem
 from frazil.errors import InvalidInput
@@ -32,6 +32,15 @@ class Limits:
             yield Problem("first_rows", f"it is more than max_rows, {self.max_rows}", "Lower it, or raise max_rows")
 
 
+GROUP_NAME = "[a-z]([a-z0-9-]{0,18}[a-z0-9])?"
+GROUP = matching(
+    GROUP_NAME,
+    "a group's name",
+    "Write a lower-case letter, then up to 19 of a-z, 0-9 and -, and no - at the end",
+)
+"""Names of groups: short, because names of roles and jobs contain them."""
+
+
 @declared
 class Spark:
     """The jobs of this project."""
@@ -39,6 +48,9 @@ class Spark:
     kind: ClassVar[str] = "spark"
 
     limits: Annotated[Limits, "The limits of one batch."] = Limits()
+    group: Annotated[
+        str | None, "The group whose deployed jobs land the topic. Default: none, the jobs without a group.", GROUP
+    ] = None
 
 
 @declared

@@ -14,6 +14,7 @@ from frazil.declaration.checks.validation import FrozenMap, chosen, validate
 from frazil.declaration.engines import LandingEngine, Spark
 from frazil.declaration.envelopes import Envelope
 from frazil.declaration.options import ErrorMode, Isolation
+from frazil.declaration.shape import Shape
 from frazil.declaration.start import Earliest, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
@@ -24,14 +25,6 @@ _NAME = matching(
     "a pipeline's name",
     "Give the pipeline a name: a lower-case letter, then up to 99 of a-z, 0-9 and _",
 )
-
-GROUP_NAME = "[a-z]([a-z0-9-]{0,18}[a-z0-9])?"
-GROUP = matching(
-    GROUP_NAME,
-    "a group's name",
-    "Write a lower-case letter, then up to 19 of a-z, 0-9 and -, and no - at the end",
-)
-"""Names of groups: short, because names of roles and jobs contain them."""
 
 
 @declared
@@ -70,11 +63,9 @@ class Pipeline:
         "pipeline stops until an operator decides. Skipped records count, tombstones do not. Default: 50. With 100 it never stops.",
         between(1, 100),
     ] = None
+    shape: Annotated[Shape, "How a row is shaped before it lands. Default: it lands as it is."] = Shape()
     headers: Annotated[bool, "Keep the records' headers. If false, their column stays null."] = True
     kafka: Annotated[Reading, "How Kafka's consumer reads the topic."] = Reading()
-    group: Annotated[
-        str | None, "The group whose deployed jobs land the topic. Default: none, the jobs without a group.", GROUP
-    ] = None
 
     def __post_init__(self) -> None:
         if isinstance(self.name, str) and not self.name:
@@ -100,6 +91,11 @@ class Pipeline:
     def is_change_data(self) -> bool:
         """True if records are changes in an envelope, not rows."""
         return self.envelope is not None
+
+    @property
+    def group(self) -> str | None:
+        """The group whose deployed jobs land the topic."""
+        return self.engine.group if isinstance(self.engine, Spark) else None
 
     @property
     def isolation(self) -> Isolation:

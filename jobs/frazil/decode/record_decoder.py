@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import Tombstones
 from frazil.decode.decoded_columns import (
     DETAIL,
     KEY,
+    MATCH,
     OPERATION,
     REASON,
     ROW,
@@ -26,6 +27,7 @@ from frazil.decode.decoded_columns import (
 )
 from frazil.decode.decoder import Decoder
 from frazil.decode.keys.row_key import RowKey
+from frazil.decode.row_filter import RowFilter, is_filtered
 from frazil.decode.tombstones import with_row_of_nulls
 from frazil.decode.values.variants import as_variants, settled
 from frazil.envelopes.envelope import Operation
@@ -51,7 +53,7 @@ class RecordDecoder:
 
     With `lands_truncates` a truncate is a row of its own, without a key. A value, not a record without one, is no row if one of
     the columns `required` is null in it. Decoders make JSON text: where `variants`, the columns of the table, has a variant, the
-    row gets one in its place. With `row_key` a row has a valid key and order.
+    row gets one in its place. With `row_key` a row has a valid key and order. With `filter` a row has `MATCH`.
     """
 
     values: Decoder
@@ -61,6 +63,7 @@ class RecordDecoder:
     variants: Struct = Struct(())  # noqa: RUF009 # frozen
     required: tuple[str, ...] = ()
     row_key: RowKey | None = None
+    filter: RowFilter | None = None
 
     @property
     def has_changes(self) -> bool:
@@ -98,7 +101,7 @@ class RecordDecoder:
         verdicts = {name: verdict for side in self._sides for name, verdict in side.verdicts().items()}
         # Nondeterministic next to the verdicts, too: a filter below them would hold all that is refused several times.
         decoded = decoded.withColumns({**verdicts, _JUDGED: F.spark_partition_id()}).where(F.col(_JUDGED) >= 0)
-        checks = [*self._checks(unplaced)]
+        checks = [*self._checks(unplaced, records.sparkSession)]
         if unavailable is not None:
             checks.append(_Check(~unavailable, Reason.VALUE_UNAVAILABLE.value))
         reason = F.when(~F.coalesce(self.values.has_row(F.col(ROW)), F.lit(False)), self.values.reason())
@@ -142,17 +145,17 @@ class RecordDecoder:
         made = _TEXTS if has_variants(self.variants) else ROW
         columns = {made: row, SCHEMA_ID: self.values.schema_id(), _ONCE: F.spark_partition_id(), **keys}
         records = records.withColumns(columns)
-        if made == ROW:
-            return records
-        records = records.withColumn(ROW, as_variants(F.col(_TEXTS), self.variants))
-        row = settled(F.col(ROW), F.col(_TEXTS), self.variants)
-        return records.withColumns({ROW: row, _ONCE: F.spark_partition_id()})
+        if made != ROW:
+            records = records.withColumn(ROW, as_variants(F.col(_TEXTS), self.variants))
+            row = settled(F.col(ROW), F.col(_TEXTS), self.variants)
+            records = records.withColumns({ROW: row, _ONCE: F.spark_partition_id()})
+        return records if self.filter is None else self.filter.applied(records, once=_ONCE)
 
-    def _checks(self, unplaced: Column | None) -> Iterator[_Check]:
-        """Yield what must hold for a decoded value to be a row, in the order in which reasons are given."""
+    def _checks(self, unplaced: Column | None, spark: SparkSession | None = None) -> Iterator[_Check]:
+        """Yield what must hold for a decoded value to be a row, in the order in which reasons are given; details by `spark`."""
         if self.required:
             missing = self._missing_columns()
-            yield _Check(missing.isNull(), Reason.REQUIRED_NULL.value, missing)
+            yield _Check(missing.isNull() | self._is_filtered, Reason.REQUIRED_NULL.value, missing)
         if self.has_changes:
             reason = self._change_reason()
             yield _Check(reason.isNull(), reason)
@@ -164,8 +167,17 @@ class RecordDecoder:
         if key is not None:
             verdict = F.when(~has_no_key, key.verdict())
             yield _Check(verdict.isNull(), verdict)
+        if self.filter is not None:
+            yield _Check(~self.filter.omits(), Reason.OMITTED_VALUE.value)
+            failure = self.filter.failure(spark) if spark is not None else None
+            yield _Check(F.col(MATCH).isNotNull(), Reason.TRANSFORM_FAILED.value, failure)
         if unplaced is not None:
-            yield _Check(unplaced.isNull(), Reason.PARTITION_VALUE.value, unplaced)
+            is_placed = unplaced.isNull() if self.row_key is not None else unplaced.isNull() | self._is_filtered
+            yield _Check(is_placed, Reason.PARTITION_VALUE.value, unplaced)
+
+    @property
+    def _is_filtered(self) -> Column:
+        return F.lit(False) if self.filter is None else is_filtered()
 
     def _missing_columns(self) -> Column:
         """Return the names of the required columns that a decoded value lacks, null if it lacks none."""

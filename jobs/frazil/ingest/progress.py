@@ -27,7 +27,7 @@ class Progress:
     def committed(self, staged: StagedBatch, snapshot_id: int) -> None:
         """Report a batch that was committed, and add it to the total."""
         counts, now, newest = staged.request.counts, self._clock(), staged.newest_ms
-        self.total.add(counts.read, counts.written, counts.rejected, counts.skipped)
+        self.total.add(counts)
         self._report(
             Event.BATCH_COMMITTED,
             snapshot=snapshot_id,
@@ -35,6 +35,8 @@ class Progress:
             written=counts.written,
             rejected=dict(counts.rejected),
             skipped=dict(counts.skipped),
+            **({"filtered": dict(counts.filtered)} if counts.filtered else {}),
+            **({"unmatched": counts.unmatched} if counts.unmatched else {}),
             **({"late": counts.late} if counts.late else {}),
             bytes=staged.bytes_read,
             duration_seconds=round(now - staged.began, 3),

@@ -31,6 +31,7 @@ from frazil.job.context import JobContext
 from frazil.lake.catalogs import spark_options
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
+from frazil.lake.layout import shapes
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry_of_head, of
 from frazil.lake.ledger.entry import Entry
@@ -83,6 +84,8 @@ def replay(
         return _not_replayed(
             pipeline, f"after {decided}, which an operator decided, the rows are not those of the topic"
         )
+    if len(shapes(layout_of(job.iceberg, pipeline))) > 1:
+        return _not_replayed(pipeline, "the declared shape of its rows was changed")
     if problem := _lacks(pipeline, job, last.end):
         return _not_replayed(pipeline, problem)
     name, head = f"{job.iceberg.name}.{pipeline.table.identifier}", int(table.currentSnapshot().snapshotId())

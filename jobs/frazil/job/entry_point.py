@@ -60,8 +60,8 @@ def _level(name: str, facts: Mapping[str, Any]) -> str:
 
 
 def _committed(facts: Mapping[str, Any]) -> str:
-    rejected, skipped = sum(facts["rejected"].values()), sum(facts["skipped"].values())
-    more = "".join(f", {number:,} {what}" for number, what in ((rejected, "rejected"), (skipped, "skipped")) if number)
+    sums = {kind: sum(facts.get(kind, {}).values()) for kind in ("rejected", "skipped", "filtered")}
+    more = "".join(f", {number:,} {what}" for what, number in sums.items() if number)
     return f"{facts['read']:,} records read, {facts['written']:,} landed{more}"
 
 
@@ -81,6 +81,7 @@ _SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "key_index_dropped": lambda facts: f"no index of keys: {facts.get('why')}",
     "rejected": lambda facts: f"{facts['rejected']:,} records rejected: {facts.get('reason')}",
     "skipped": lambda facts: f"{facts['skipped']:,} records skipped: {facts.get('reason')}",
+    "filtered": lambda facts: f"{facts['filtered']:,} records filtered: {facts.get('reason')}",
 }
 
 

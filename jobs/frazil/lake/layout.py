@@ -34,8 +34,9 @@ from frazil.schemas.types import Kind, Primitive, Struct, Type
 FEW_MANIFESTS = 10
 """A table keeps fewer manifests than this of data and as few of deletes. Each reader opens all of them, at 2 to 3 ms each, and so
 does the driver of an upsert table for each batch. Iceberg's default is 100 (ADR 6)."""
-START, DECLARED = "frazil.start", "frazil.properties"
-"""Table properties: the start that was declared when the table was created, and the names of the declared properties."""
+START, DECLARED, SHAPES = "frazil.start", "frazil.properties", "frazil.shapes"
+"""Table properties: the start that was declared when the table was created, the names of declared properties, and the shapes that
+rows had as a JSON list, the present one last."""
 _BESIDE = (*OF_STATES, *OF_CHANGELOGS, UNKNOWN)
 _MANY = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 _CHANGES_WRITES = re.compile(
@@ -94,6 +95,11 @@ def prefix_of(pipeline: Pipeline) -> str:
 def start_property(pipeline: Pipeline) -> str:
     """Return the declared start as the property `START` has it."""
     return canonical(to_json(pipeline.start))
+
+
+def shapes(actual: Layout) -> list[Any]:
+    """Return the shapes that a table's rows had, as a document has them, the present one last."""
+    return list(json.loads(actual.properties.get(SHAPES, "[{}]")))
 
 
 _NO_COLUMNS = Struct(())
@@ -251,12 +257,6 @@ def check_metadata_columns(pipeline: Pipeline, actual: Layout) -> None:
         raise ColumnsMissing.of_layout(pipeline.name, pipeline.table.identifier, made_with=str(made_with))
 
 
-def check_columns(pipeline: Pipeline, table: str, actual: Layout, names: Iterable[str]) -> None:
-    """Raise `ColumnsMissing` if a table lacks one of its columns, with the name that it has now."""
-    if lost := {name: actual.name_now(name) for name in names if name not in actual.columns}:
-        raise ColumnsMissing.of(pipeline.name, table, lost)
-
-
 def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
     declared, name = actual.declared(pipeline.table), pipeline.table.identifier
     if declared.format_version > actual.format_version:
@@ -277,6 +277,9 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
     if began is not None and began != start_property(pipeline):
         do = "The pipeline continues from its offsets. Declare that start again, or name another table, which begins at the new one"
         yield Difference("start", f"the table began at {_start(began)}", do)
+    if (had := shapes(actual))[-1] != (now := to_json(pipeline.shape)):
+        what = f"rows landed with {canonical(had[-1])} until now"
+        yield Difference("shape", what, set={SHAPES: canonical([*had, now])})
     if (key := key_type(actual)) is not None:
         is_bytes = isinstance(pipeline.topic.key, Bytes)
         if is_bytes is not (key == Primitive(Kind.BINARY)):
@@ -369,8 +372,9 @@ def _of_properties(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
             )
             yield Difference(_FIELDS.get(name, "table.properties"), what, set={name: value})
     gone = [name for name in there.get(DECLARED, "").split() if name not in wanted and name in there]
-    for name in gone:
-        yield Difference("table.properties", f"the table has {name}, no longer declared", set={name: None})
+    yield from (
+        Difference("table.properties", f"the table has {one}, no longer declared", set={one: None}) for one in gone
+    )
     if actual.uuid in there.get("write.data.path", ""):  # where data files are, of some catalogs: Frazil set it
         wanted = {**wanted, "write.data.path": there["write.data.path"]}
     for name in sorted(there):
@@ -385,7 +389,7 @@ def _of_properties(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
 
 
 def changed(pipeline: Pipeline, actual: Layout) -> tuple[dict[str, str], list[str], bool]:
-    """Return what a run changes: the properties that it sets, those that it removes, and whether it sets the sort order."""
+    """Return what a run changes: properties that it sets and removes, and whether it sets the sort order."""
     found = [one for one in differences(pipeline, actual) if one.is_applied]
     every = {name: value for one in found for name, value in (one.set or {}).items()}
     if actual.properties.get(DECLARED) != (marked := declared_properties(pipeline).get(DECLARED)):

@@ -69,11 +69,11 @@ def _expected(pipeline: Pipeline, entry: Entry, end: Offsets) -> dict[int, int]:
         )
     expected = dict[int, int]()
     for p in {*end.at, *totals.at, *(c.partition for c in totals.closed)}:
-        accounts = [(c.start, c.end, c.skipped, c.gaps + c.deleted) for c in totals.closed if c.partition == p]
+        accounts = [(c.start, c.end, c.absent) for c in totals.closed if c.partition == p]
         if p in totals.at or p in end.at:
             now = totals.at.get(p, Total(0))  # a partition that was added later begins at 0
-            accounts.append((now.start, end.at.get(p, now.start), now.skipped, now.gaps + now.deleted))
-        expected[p] = sum(to - start - skipped - gaps for start, to, skipped, gaps in accounts)
+            accounts.append((now.start, end.at.get(p, now.start), now.absent))
+        expected[p] = sum(to - start - absent for start, to, absent in accounts)
     return expected
 
 

@@ -41,6 +41,8 @@ class Reason(StrEnum):
     NO_CHANGE = "no_change"
     TRUNCATED = "truncated"
     VALUE_UNAVAILABLE = "value_unavailable"
+    OMITTED_VALUE = "omitted_value"
+    TRANSFORM_FAILED = "transform_failed"
     BEFORE_MISSING = "before_missing"
     PARTITION_VALUE = "partition_value"
 
@@ -78,6 +80,8 @@ MESSAGES = {
     Reason.NO_CHANGE: "the event changes no row, such as a logical decoding message",
     Reason.TRUNCATED: "the source's table was truncated",
     Reason.VALUE_UNAVAILABLE: "the change leaves out a value, and neither an earlier change nor the table has it",
+    Reason.OMITTED_VALUE: "the source leaves out a value that the declared condition reads; with REPLICA IDENTITY FULL it has all",
+    Reason.TRANSFORM_FAILED: "the declared condition fails for the record",
     Reason.PARTITION_VALUE: "no partition of the table can hold a value of the row",
     Reason.BEFORE_MISSING: "the update or delete lacks the row before it: the source's replica identity was not full",
 }

@@ -97,6 +97,8 @@ class PipelineStatus:
     rows: int | None = None
     deleted_by_others: int = 0
     """Rows that other engines deleted, as operators accepted."""
+    filtered: int = 0
+    """Records that the declared `where` left out."""
     foreign_commits: int = 0
     """Snapshots by which other engines changed rows since then: `rows` may differ from the rows that readers see."""
     bytes: int | None = None
@@ -184,6 +186,7 @@ def status_of(
         last_commit_seconds=max(now - newest.committed_at.timestamp(), 0.0) if newest else None,
         rows=_rows(table, entry),
         deleted_by_others=_deleted(entry),
+        filtered=entry.totals.filtered if entry is not None and entry.totals is not None else 0,
         foreign_commits=len(undecided_commits(table)),
         bytes=size,
         data_files=data_files,

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from frazil.declaration import Pipeline
 from frazil.declaration.envelopes import BEFORE_COLUMN
 from frazil.decode import decoded_columns
-from frazil.decode.decoded_columns import ROW, is_delete, is_truncate
+from frazil.decode.decoded_columns import ROW, WRITE_KIND, is_truncate
 from frazil.decode.record_decoder import columns_of
 from frazil.decode.spark_types import spark_type
 from frazil.envelopes.rows_before import may_be_invented
@@ -33,6 +33,10 @@ class ChangelogMode(KeyedMode):
         """Return the order, and the columns that say what a record did."""
         return (*super().columns(row), *self._fields)
 
+    def dropped(self) -> Column:
+        """See `WriteMode`: an insert, or a row of a snapshot, that does not match was in no table before."""
+        return F.col(ROW)[WRITE_KIND].isin("c", "r") if self._pipeline.is_change_data else F.lit(False)
+
     def values(self, layout: RowLayout) -> list[Column]:
         """Return the columns of the value, and those that say what the record did.
 
@@ -48,9 +52,7 @@ class ChangelogMode(KeyedMode):
                 is_known = omitted.isNull() | ~F.array_contains(omitted, name)
                 value = F.when(is_known, value).alias(name)
             if name == BEFORE_COLUMN and key.before and isinstance(image := types[name], Struct):
-                is_invented = is_delete(has_changes=True) & may_be_invented(
-                    row[name], image, [held for _, held in key.before]
-                )
+                is_invented = self.deletes() & may_be_invented(row[name], image, [held for _, held in key.before])
                 value = F.when(~is_invented, value).alias(name)
             found.append(value)
         if key.order is not None:
@@ -60,5 +62,5 @@ class ChangelogMode(KeyedMode):
             kind = F.when(is_truncate(), _TRUNCATE).otherwise(F.coalesce(row[decoded_columns.WRITE_KIND], kind))
             at = F.coalesce(row[decoded_columns.CHANGED_AT], at)
             found.append(omitted.alias(UNAVAILABLE.name))
-        found.append(F.when(is_delete(has_changes=key.has_changes), _DELETE).otherwise(kind).alias(OP.name))
+        found.append(F.when(self.deletes(), _DELETE).otherwise(kind).alias(OP.name))
         return [*found, F.coalesce(at, F.timestamp_seconds(F.lit(0))).alias(CHANGED_AT.name)]

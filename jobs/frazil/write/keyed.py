@@ -6,9 +6,14 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import ClassVar
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
 from frazil.declaration import Pipeline
+from frazil.decode.decoded_columns import is_delete
 from frazil.decode.keys.key_column import key_problem
 from frazil.decode.keys.row_order import row_order
+from frazil.decode.row_filter import is_filtered
 from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.evolution.merge import incompatible
@@ -26,6 +31,15 @@ class KeyedMode(WriteMode):
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
+
+    def deletes(self) -> Column:
+        """Return whether a record deletes its row: also one that has a row, and does not match the declared condition."""
+        found = is_delete(has_changes=self._pipeline.is_change_data)
+        return found if self._pipeline.shape.condition is None else found | is_filtered()
+
+    def dropped(self) -> Column:
+        """See `WriteMode`: a record that does not match is a delete."""
+        return F.lit(False)
 
     def columns(self, row: Struct) -> tuple[Field, ...]:
         """Return the column of the order, if one is declared."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.record_decoder import RecordDecoder
@@ -119,6 +120,10 @@ class WriteMode(ABC):
     def unplaced(self, problem: Column, layout: RowLayout) -> Column:
         """Return why a record has no place in the table's partitions, by the `problem` that a row with its values has."""
         return problem
+
+    def dropped(self) -> Column:
+        """Return whether a record that does not match the declared condition has no effect; asked of such records only."""
+        return F.lit(True)
 
     def needs_rows(self, *, keys_move: bool, fills: bool) -> bool:
         """Return whether what a batch writes depends on the rows in the table, so that those before it must be committed."""

@@ -12,7 +12,7 @@ from frazil.declaration import Pipeline, Upsert
 from frazil.declaration.envelopes import added_columns
 from frazil.declaration.write_modes import deletes_all, marks_deletes, remembered_seconds
 from frazil.decode import decoded_columns
-from frazil.decode.decoded_columns import ROW, is_delete
+from frazil.decode.decoded_columns import ROW
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.record_decoder import RecordDecoder, columns_of
 from frazil.decode.spark_types import spark_type
@@ -70,14 +70,13 @@ class UpsertMode(KeyedMode):
         if key.order is not None:
             found.append(key.order.value(key.values()).cast(spark_type(types[ORDER])).alias(ORDER))
         if DELETED_AT.name in types:
-            is_gone = is_delete(has_changes=True)
-            at = F.when(is_gone, F.col(ROW)[decoded_columns.CHANGED_AT]) if key.has_changes else F.lit(None)
+            at = F.when(self.deletes(), F.col(ROW)[decoded_columns.CHANGED_AT]) if key.has_changes else F.lit(None)
             found.append(at.cast(spark_type(DELETED_AT.type)).alias(DELETED_AT.name))
         return found
 
     def unplaced(self, problem: Column, layout: RowLayout) -> Column:
         """Return the problem, without that of a delete which has no row."""
-        return problem if self._is_soft else F.when(~is_delete(has_changes=_key(layout).has_changes), problem)
+        return problem if self._is_soft else F.when(~self.deletes(), problem)
 
     def needs_rows(self, *, keys_move: bool, fills: bool) -> bool:
         """Return whether rows are ordered, kept as deleted, or filled."""
@@ -102,7 +101,7 @@ class UpsertMode(KeyedMode):
         if batch.truncated_at is not None:
             is_after = F.col("offset") > batch.truncated_at
             landed = landed.observe(observed(_BEFORE), F.count_if(~is_after).alias("records")).where(is_after)
-        marks = [is_delete(has_changes=key.has_changes).alias(IS_DELETE)]
+        marks = [self.deletes().alias(IS_DELETE)]
         if key.has_changes:
             marks.append(F.col(ROW)[decoded_columns.UNAVAILABLE].alias(OMITTED))
         changed = landed.select(*self.values(layout), *metadata, *marks)

@@ -14,6 +14,7 @@ from frazil.declaration import (
     Order,
     Pipeline,
     Reading,
+    Shape,
     Table,
     Topic,
     WriteMode,
@@ -39,12 +40,21 @@ def declared_fields() -> set[str]:
         *(f"table.snapshots.{each.name}" for each in fields(Keep)),
         *(f"write.order_by.{each.name}" for each in fields(Order)),
         *(f"kafka.{each.name}" for each in fields(Reading)),
+        *(f"shape.{each.name}" for each in fields(Shape)),
         *(each.name for each in fields(Pipeline)),
     }
 
 
 def test_every_field_of_a_declaration_has_its_effect() -> None:
-    assert FIELDS.keys() == declared_fields() - {"topic", "table", "table.snapshots", "kafka", "engine.limits", "name"}
+    assert FIELDS.keys() == declared_fields() - {
+        "topic",
+        "table",
+        "table.snapshots",
+        "kafka",
+        "shape",
+        "engine.limits",
+        "name",
+    }
 
 
 @pytest.mark.parametrize("field", ["topic.value.columns", "topic.key.columns"])

@@ -58,6 +58,7 @@ def test_the_document_of_a_pipeline_is_this():
                 },
                 "start": {"type": "timestamp", "timestamp": "2026-01-31T00:00:00.000Z"},
                 "on_error": "dead_letter",
+                "shape": {},
                 "headers": True,
                 "kafka": {"isolation": "read_committed", "options": {}},
             }

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Upsert, parse
+from frazil.declaration import Spark, Upsert, parse
 from policies.resources import Resource, embedded
 from policies.review.cost import Estimate, estimate
 from policies.review.markdown.page import cost_table
@@ -185,7 +185,7 @@ def test_a_running_pipeline_has_metrics_and_a_query_costs_a_time_series_for_each
 def test_each_group_has_the_batches_of_its_own_job() -> None:
     """2,920 drains each 15 minutes for one pipeline, and 730 each hour for the other: 3,650 batches, 36,500 writes and reads cost
     0.2128; stored 17.64."""
-    boats = replace(PLANES, group="sea")
+    boats = replace(PLANES, engine=Spark(group="sea"))
     told = cost(
         aws_scheduler_schedule__i=scheduled("ingest", 15),
         aws_scheduler_schedule__g=scheduled("ingest-sea", 60),
@@ -198,7 +198,7 @@ def test_each_group_has_the_batches_of_its_own_job() -> None:
 
 
 def test_a_group_whose_job_does_not_run_costs_nothing_but_its_tables() -> None:
-    boats = replace(PLANES, group="sea")
+    boats = replace(PLANES, engine=Spark(group="sea"))
     told = cost(aws_scheduler_schedule__i=scheduled("ingest", 15), aws_s3_object__p=declared(FLIGHTS, boats))
     assert set(told.pipelines) == {FLIGHTS.name}
 

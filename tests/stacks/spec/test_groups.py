@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, parse
+from frazil.declaration import InvalidDeclaration, Pipeline, Spark, Table, Topic, parse
 from frazil.rollout.desired import Mode, parse_desired
 from frazil.rollout.function_settings import Settings
 from infra.capacity import Capacity
@@ -34,7 +34,7 @@ QUICK = Jobs(
 
 
 def of(group: str | None, name: str, table: str = "") -> Pipeline:
-    return Pipeline(topic=Topic(name, value="avro"), table=Table(table or f"pay.{name}"), group=group)
+    return Pipeline(topic=Topic(name, value="avro"), table=Table(table or f"pay.{name}"), engine=Spark(group=group))
 
 
 PAYMENTS = (of("payments", "invoices"), of("payments", "refunds"))

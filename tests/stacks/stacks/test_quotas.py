@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from frazil.declaration import Pipeline, Problem, Table, Topic
+from frazil.declaration import Pipeline, Problem, Spark, Table, Topic
 from infra.alarms import GROUP_ALARMS, PIPELINE_ALARMS
 from infra.confluent.managed_topic import ManagedTopic
 from policies.documents import MANAGED_LIMIT, characters
@@ -43,7 +43,7 @@ def many(count: int, *, groups: int = 1, prefix: str = "t", namespace: str = "s"
             topic=Topic(f"{prefix}{number}", value="avro"),
             table=Table(f"{namespace}.t{number}"),
             name=f"p{number}",
-            group=f"g{number % groups}" if groups > 1 else None,
+            engine=Spark(group=f"g{number % groups}" if groups > 1 else None),
         )
         for number in range(count)
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, canonical
+from frazil.declaration import Pipeline, Spark, Table, Topic, canonical
 from frazil.declaration.documents.document import document
 from policies.review import dangers
 from stacks.workflow import deploy
@@ -128,7 +128,8 @@ def grouped(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
             content: Any = {"resource": {"terraform_data": {"b": {"input": "g"}}}, "terraform": place}
             if names := project.pipelines.get(name):
                 made = [
-                    Pipeline(topic=Topic(each, value="text"), table=Table(f"pay.{each}"), group=name) for each in names
+                    Pipeline(topic=Topic(each, value="text"), table=Table(f"pay.{each}"), engine=Spark(group=name))
+                    for each in names
                 ]
                 text = canonical(document(made)).decode()
                 content["resource"]["aws_s3_object"] = {"p": {"key": "documents/p.json", "content": text}}

@@ -1,7 +1,7 @@
-"""The account of one partition: landed + dead-lettered + declared skipped + gaps = offsets read.
+"""The account of one partition: landed + dead-lettered + skipped and filtered as declared + gaps = offsets read.
 
-`landed` and `dead_lettered` come from data files, `skipped` and the gaps from what the commits say of themselves. None of
-them is the difference of the others.
+`landed` and `dead_lettered` come from data files, the other terms from what the commits say of themselves. None of them is the
+difference of the others.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class PartitionAccount:
     """The offsets of one partition that were read since the pipeline began, and what each of them is.
 
     `start` and `end` are those of the stretch that the ledger is in; `read` counts the offsets of stretches that an
-    operator's decision closed too. `gaps` are offsets that hold no record: those that Kafka's
-    compaction and transactions leave, and those that an operator accepted. `pending` are dead letters that are decided
-    and not appended yet. `deleted` are rows that other engines deleted, as an operator accepted. `topic` is the partition's
-    topic: a pipeline that was moved has accounts of each.
+    operator's decision closed too. `gaps` are offsets that hold no record: those that Kafka's compaction and transactions leave,
+    and those that an operator accepted. `pending` are dead letters that are decided and not appended yet. `deleted` are rows that
+    other engines deleted, as an operator accepted. `filtered` are records that the declaration's `where` leaves out. `topic` is
+    the partition's topic: a pipeline that was moved has accounts of each.
     """
 
     partition: int
@@ -37,12 +37,14 @@ class PartitionAccount:
     gaps: int
     pending: int = 0
     deleted: int = 0
+    filtered: int = 0
     topic: str = ""
 
     @property
     def adds_up(self) -> bool:
         """The equation."""
-        return self.read == self.landed + self.dead_lettered + self.skipped + self.gaps + self.pending + self.deleted
+        found = self.landed + self.dead_lettered + self.pending
+        return self.read == found + self.skipped + self.filtered + self.gaps + self.deleted
 
 
 def by_topic(totals: Totals, end: Offsets) -> tuple[tuple[Totals, Offsets], ...]:
@@ -107,17 +109,18 @@ def _account(
     note(Flaw.IN_BOTH, Role.TABLE, "records are rows and dead letters too: ", tally.both)
 
     parts = [totals.at.get(partition, Total(0)), *(c for c in totals.closed if c.partition == partition)]
-    skipped, gaps, deleted = (sum(getattr(part, of) for part in parts) for of in ("skipped", "gaps", "deleted"))
+    terms = {of: sum(getattr(part, of) for part in parts) for of in ("skipped", "gaps", "deleted", "filtered")}
+    absent = sum(terms.values())
     offsets, twice = sum(map(len, read)), tally.doubled.number + tally.doubled_dead.number + tally.both.number
     found = tally.landed + tally.dead_lettered + tally.pending - twice
-    missing = offsets - found - skipped - gaps - deleted
+    missing = offsets - found - absent
     if missing > 0:
         what = "records are in neither table"
-        if skipped + gaps + deleted:
+        if absent:
             what += f", among the {tally.absent.number} offsets without a row"
         note(Flaw.MISSING, Role.TABLE, f"{what}: ", tally.absent, missing)
     elif missing < 0:
-        what = "records were counted as skipped, as gaps or as deleted, and exist: the offsets without a row are "
+        what = "records were counted as skipped, filtered, as gaps or as deleted, and exist: the offsets without a row are "
         note(Flaw.EXCESS, Role.TABLE, what, tally.absent, -missing)
     last = read[-1] if read else Range(0, 0)
     return PartitionAccount(
@@ -127,8 +130,6 @@ def _account(
         read=offsets,
         landed=tally.landed + outside[Role.TABLE].number,
         dead_lettered=tally.dead_lettered + outside[Role.DEAD_LETTERS].number,
-        skipped=skipped,
-        gaps=gaps,
         pending=tally.pending + outside[Role.PENDING].number,
-        deleted=deleted,
+        **terms,
     ), findings

@@ -96,9 +96,13 @@ def _of_itself(commit: Snapshot, entry: Entry) -> list[str]:
     if written != added:
         wrong.append(f"it counts {written} rows written and added {added}")
     if not counts.adds_up:
-        wrong.append("what it read is not what it wrote, rejected and skipped")
-    if sum(counts.skipped.values()) != sum(counts.skipped_at.values()):
-        wrong.append("it skipped another number by reason than by partition")
+        wrong.append("what it read is not what it wrote, rejected, skipped and filtered")
+    for what, reasons, at in (
+        ("skipped", counts.skipped, counts.skipped_at),
+        ("filtered", counts.filtered, counts.filtered_at),
+    ):
+        if sum(reasons.values()) != sum(at.values()):
+            wrong.append(f"it {what} another number by reason than by partition")
     return wrong
 
 

@@ -161,7 +161,7 @@ class State:
         `partitions` and `findings` are of a count that saw no row, so to which all landed records are missing.
         """
         found = tuple(
-            replace(one, landed=one.read - one.dead_lettered - one.pending - one.skipped - one.gaps)
+            replace(one, landed=one.read - one.dead_lettered - one.pending - one.skipped - one.filtered - one.gaps)
             for one in partitions
         )
         wrong = [finding for finding in findings if finding.flaw not in _OF_RECORDS]

@@ -127,7 +127,7 @@ def _print_rejected(pipeline: Pipeline, found: Preview, console: Console) -> Non
             number(one.partition),
             number(one.offset),
             one.reason,
-            one.message + (" (skipped)" if one.is_skipped else ""),
+            one.message + (" (skipped)" if one.is_skipped and one.reason != "where" else ""),
         )
     console.print()
     console.print(shown)

@@ -273,11 +273,12 @@ def _print_result(outcomes: Mapping[str, Outcome], progress: Progress | None, *,
         for note in progress.notes:
             say(note)
         return
-    numbers = ("read", "landed", "rejected", "skipped", "batches")
-    shown = table("pipeline", *numbers, "", right=numbers, drop=("batches", "skipped"))
+    numbers = ("read", "landed", "rejected", "skipped", "filtered", "batches")
+    shown = table("pipeline", *numbers, "", right=numbers, drop=("batches", "skipped", "filtered"))
     for name, outcome in outcomes.items():
         facts = _facts(outcome)
-        cells = (facts["read"], facts["written"], sum(facts["rejected"].values()), sum(facts["skipped"].values()))
+        reasons = (sum(facts[kind].values()) for kind in ("rejected", "skipped", "filtered"))
+        cells = (facts["read"], facts["written"], *reasons)
         shown.add_row(name, *map(number, (*cells, facts["batches"])), str(facts["ended"]))
     out().print(shown)
 
@@ -298,6 +299,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
         "written": total.written,
         "rejected": dict(total.rejected),
         "skipped": dict(total.skipped),
+        "filtered": dict(total.filtered),
         "batches": total.batches,
         "error": str(error) if error else None,
     }

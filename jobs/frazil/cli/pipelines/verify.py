@@ -37,6 +37,7 @@ TERMS = {
     "landed": "landed",
     "dead_lettered": "dead-lettered",
     "skipped": "skipped",
+    "filtered": "filtered",
     "gaps": "gaps",
     "pending": "pending",
     "deleted": "deleted by other engines",

@@ -253,10 +253,14 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "one. If the columns are the same ones, the pipeline continues",
             lambda before, after: before is None or after is None or {*before} != {*after},
         ),
-        "group": FieldEffect(
+        "engine.group": FieldEffect(
             Outcome.UPKEEP,
             "the jobs of the other group continue at the table's offsets, so no record is lost and none lands twice. Until the old "
             "jobs have the new document, both may try: one commits, the other is fenced",
+        ),
+        "shape.where": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "the condition holds for records from now on; existing rows stay until their key has a record",
         ),
         "headers": FieldEffect(
             Outcome.FROM_NOW_ON,

@@ -30,6 +30,9 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRecords, r
         rejected=rejected.kept,
         skipped=rejected.skipped,
         skipped_at=rejected.skipped_at,
+        filtered={"where": staged.filtered.records} if staged.filtered.records else {},
+        filtered_at=staged.filtered.by_partition,
+        unmatched=staged.filtered.unmatched,
         gaps=gaps(staged.read.by_partition, planned.ranges),
     )
     check(pipeline, planned, counts, compacted=topic.compacted)
@@ -82,6 +85,7 @@ def check(pipeline: Pipeline, planned: Plan, counts: Counts, *, compacted: bool)
                 **{name: getattr(counts, name) for name in upserts},
                 "rejected": dict(counts.rejected),
                 "skipped": dict(counts.skipped),
+                "filtered": dict(counts.filtered),
             },
         )
 

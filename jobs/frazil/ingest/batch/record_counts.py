@@ -14,6 +14,7 @@ from frazil.declaration.formats import Bytes
 from frazil.declaration.options import ErrorMode, Tombstones
 from frazil.decode.decoded_columns import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.frames.wire_format import begins_with_small_id, schema_id
+from frazil.decode.row_filter import is_filtered
 from frazil.decode.writers.seen_frames import MOST, SeenFrames
 from frazil.ingest.plan import fingerprint
 from frazil.ingest.plan.ranges import OffsetRange
@@ -67,6 +68,19 @@ class Rejected:
         return sum(self.kept.values()) + sum(self.skipped.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """The records that do not match the declared condition: those without effect by partition, and how many are deletes."""
+
+    by_partition: Mapping[int, int] = field(default_factory=dict)
+    unmatched: int = 0
+
+    @property
+    def records(self) -> int:
+        """The number of records without effect."""
+        return sum(self.by_partition.values())
+
+
 def may_be_framed(pipeline: Pipeline) -> bool:
     """Return whether bytes are the key of a row, so that only a registry can say whether they begin with a schema's id."""
     has_key = pipeline.write.has_key and pipeline.write.key is None
@@ -100,6 +114,18 @@ def observe_records(
         F.collect_list(_TAIL).alias("tail"),
         *of_keys,
     )
+
+
+def observe_filtered(landed: DataFrame, observed: Observation | str, dropped: Column) -> DataFrame:
+    """Return decoded records without those that do not match and have no effect, which it counts; see `Filtered`."""
+    is_dropped = is_filtered() & dropped
+    counted = by_number(F.when(is_dropped, F.col("partition"))).alias("filtered")
+    return landed.observe(observed, counted, F.count_if(is_filtered() & ~dropped).alias("unmatched")).where(~is_dropped)
+
+
+def filtered(observed: Mapping[str, Any]) -> Filtered:
+    """Return what `observe_filtered` counted."""
+    return Filtered(counts(observed["filtered"]), int(observed["unmatched"] or 0))
 
 
 def by_number(number: Column) -> Column:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from frazil.clients.kafka_records import Record
 from frazil.decode.record_decoder import RecordDecoder
-from frazil.ingest.batch.record_counts import Read, Rejected
+from frazil.ingest.batch.record_counts import Filtered, Read, Rejected
 from frazil.ingest.batch.refused_records import Refused
 from frazil.ingest.plan.plan import Plan
 from frazil.lake.stage import Staged
@@ -22,7 +22,7 @@ class StagedRecords:
 
     `by_driver` are the records that the driver read, as Spark cannot. Rows were decoded by `decoding`; `thorough` rejects none that
     has a row. They were staged `at` this time. `key` are the columns of the table's key, in the order of their ids; none in an
-    append table.
+    append table. `filtered` do not match the declared condition.
     """
 
     plan: Plan
@@ -33,16 +33,17 @@ class StagedRecords:
     read: Read
     at: datetime
     key: tuple[str, ...] = ()
+    filtered: Filtered = Filtered()  # noqa: RUF009 # frozen
 
     @property
     def are_all(self) -> bool:
         """True if each record that was read landed, and no truncate is to be looked for again."""
-        return self.read.records == self.rows.landed and not self.rows.clears
+        return not self.lacks_rows and not self.rows.clears
 
     @property
     def lacks_rows(self) -> int:
         """The number of records that were read and have no row: they are to be rejected."""
-        return self.read.records - self.rows.landed
+        return self.read.records - self.rows.landed - self.filtered.records
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.decoded_columns import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, is_delete, is_truncate
 from frazil.decode.keys.row_key import RowKey
+from frazil.decode.row_filter import is_filtered
 from frazil.decode.writers.seen_frames import UnknownSchemas
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
@@ -71,7 +72,7 @@ class PreviewedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewedReject:
-    """A record that would be rejected, and the reason; `is_skipped` says that the declaration lets it go."""
+    """A record that would be rejected or filtered, and the reason; `is_skipped` says that the declaration lets it go."""
 
     partition: int
     offset: int
@@ -205,7 +206,8 @@ def _decoded(
         except UnknownSchemas:
             if attempt < ATTEMPTS - 1:
                 continue
-        return staging, _rows(staging, records), refused
+        rows, filtered = _rows(staging, records)
+        return staging, rows, (*refused, *filtered)
     raise AssertionError("the last attempt returns")
 
 
@@ -232,18 +234,23 @@ def _refused(
     return listed, record_counts.rejected(observed.get)
 
 
-def _rows(staging: Staging, records: Sequence[Record]) -> tuple[PreviewedRow, ...]:
+def _rows(staging: Staging, records: Sequence[Record]) -> tuple[tuple[PreviewedRow, ...], tuple[PreviewedReject, ...]]:
+    """Return the rows of the records, and the records that are filtered without effect."""
     thorough, write = staging.decoding.thorough, staging.pipeline.write
     decoded = thorough.rows(_frame(staging, records), staging.unplaced())
     values = [*staging.mode.values(staging.layout), *staging.kafka_key()]
-    deletes = is_delete(has_changes=thorough.has_changes)
+    deletes, dropped = is_delete(has_changes=thorough.has_changes), F.lit(False)
+    if thorough.filter is not None:
+        deletes, dropped = deletes | is_filtered(), is_filtered() & staging.mode.dropped()
     operation = F.when(deletes, "delete").otherwise("write")
     left_out: Column = F.lit(None).cast("array<string>")
     if thorough.has_changes:
         operation = F.when(is_truncate(), "truncate").otherwise(operation)
         left_out = F.col(ROW)[UNAVAILABLE]
     text = F.to_json(F.struct(*values), _JSON).alias("json")
-    found = decoded.select("partition", "offset", text, operation.alias("operation"), left_out.alias("left_out"))
+    marks = operation.alias("operation"), left_out.alias("left_out"), dropped.alias("dropped")
+    found = _collected(decoded.select("partition", "offset", SCHEMA_ID, text, *marks), records)
+    where = f"the record does not match where {staging.pipeline.shape.where}"
     return tuple(
         PreviewedRow(
             partition=row["partition"],
@@ -252,7 +259,19 @@ def _rows(staging: Staging, records: Sequence[Record]) -> tuple[PreviewedRow, ..
             operation=row["operation"] if write.has_key or thorough.has_changes else "",
             left_out=tuple(row["left_out"] or ()),
         )
-        for row in _collected(found, records)
+        for row in found
+        if not row["dropped"]
+    ), tuple(
+        PreviewedReject(
+            partition=row["partition"],
+            offset=row["offset"],
+            reason="where",
+            message=where,
+            schema_id=row[SCHEMA_ID],
+            is_skipped=True,
+        )
+        for row in found
+        if row["dropped"]
     )
 
 

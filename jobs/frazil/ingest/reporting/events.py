@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from frazil.lake.ledger.totals import Counts
+
 Sink = Callable[[Mapping[str, Any]], None]
 
 
@@ -77,18 +79,20 @@ class Total:
     written: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
+    filtered: Counter[str] = field(default_factory=Counter)
     batches: int = 0
     fenced: bool = False
     stopped: bool = False
     waiting: str = ""
 
-    def add(self, read: int, written: int, rejected: Mapping[str, int], skipped: Mapping[str, int]) -> None:
+    def add(self, counts: Counts) -> None:
         """Count one landed batch."""
-        self.read += read
-        self.written += written
+        self.read += counts.read
+        self.written += counts.written
         self.batches += 1
-        self.rejected.update(rejected)
-        self.skipped.update(skipped)
+        self.rejected.update(counts.rejected)
+        self.skipped.update(counts.skipped)
+        self.filtered.update(counts.filtered)
 
 
 @dataclass(frozen=True, slots=True)

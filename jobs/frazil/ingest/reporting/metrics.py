@@ -39,12 +39,13 @@ COUNTED = {
 
 
 def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict[str, Any]]:
-    """Yield an event as log lines: the event itself, with its metrics, and one line for each reason of rejected or
-    skipped records.
+    """Yield an event as log lines: the event itself, with its metrics, and one line for each reason of rejected,
+    skipped or filtered records.
 
     Metrics by pipeline are `read`, `written`, `bytes`, `duration_seconds`, `stage_seconds`, `lag` (offsets not landed yet),
     `freshness_seconds` (now minus the newest landed record's time while records are waiting, 0 when none are), and a count of
-    1 of each event of `COUNTED`, by the event's name. By pipeline, and by pipeline and reason: `rejected` and `skipped`.
+    1 of each event of `COUNTED`, by the event's name. By pipeline, and by pipeline and reason:
+    `rejected`, `skipped` and `filtered`.
     The metrics of a group's pipelines have the dimension `group` too.
     Environments that share an account have each a `namespace` of their own.
     """
@@ -55,7 +56,7 @@ def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict
         facts[counted] = 1
         metrics[counted] = "Count"
     yield _line(facts, namespace, metrics) if metrics else facts
-    for kind in ("rejected", "skipped"):
+    for kind in ("rejected", "skipped", "filtered"):
         by_reason = facts.get(kind)
         for reason, number in by_reason.items() if isinstance(by_reason, Mapping) else ():
             named: dict[str, Any] = {key: facts[key] for key in _NAMES if key in facts}

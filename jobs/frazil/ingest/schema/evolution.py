@@ -19,6 +19,7 @@ from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes, key_pro
 from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, plain_key, row_key, value_key
 from frazil.decode.keys.row_order import TIMESTAMP, row_order
 from frazil.decode.record_decoder import RecordDecoder
+from frazil.decode.row_filter import row_filter
 from frazil.decode.writers.seen_frames import MOST, SeenFrames, UnknownSchemas
 from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, ServiceUnavailable, WriteModeDiffers
@@ -199,11 +200,11 @@ class Evolution:
             variants=target,
             required=self._writers.required(values.side.target),
             row_key=identity,
+            filter=row_filter(self._pipeline, self._job.spark, target, identity),
         )
-        columns, limits = tuple(f.name for f in landed.target.fields), self._limits(there)
         if self._is_keyed:
             self.may_lack_keys = self._names is None and not self._has_records()
-        layout = RowLayout(columns, there, identity)
+        layout, limits = RowLayout(tuple(f.name for f in landed.target.fields), there, identity), self._limits(there)
         return Staging(named_now(self._pipeline, self._job), self._job, self._mode, decoding, layout, keys, limits)
 
     def _evolved(self) -> Struct:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from frazil.clients.kafka import Span
 from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline
+from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest
@@ -37,7 +38,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry, entry_of_head
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.lineage import head_follows
-from frazil.lake.ledger.next_offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets, canonical
 from frazil.lake.stage import empty_commit
 from frazil.schemas.evolution.schema_changes import AddColumn
 from frazil.schemas.iceberg import field_ids, schema_json
@@ -80,6 +81,7 @@ def make_tables(
             **layout.declared_properties(pipeline),
             **_mode_properties(pipeline, columns, row_key),
             layout.START: layout.start_property(pipeline),
+            **({layout.SHAPES: canonical([shape])} if (shape := to_json(pipeline.shape)) else {}),
         },
         key=() if is_changelog else row_key,
         required=row_key if is_changelog and not pipeline.is_change_data else _required(pipeline, row),

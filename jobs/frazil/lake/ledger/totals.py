@@ -9,23 +9,28 @@ from typing import Any
 
 from frazil.lake.ledger.next_offsets import Offsets, canonical
 
-_OF_SOME = ("deletes", "superseded", "late", "marked", "order_ties", "repeated_deletes", "deleted_at")
-_BY_PARTITION = {"skipped_at", "gaps", "deleted_at"}
+_OF_SOME = (
+    *("deletes", "superseded", "late", "marked", "order_ties", "repeated_deletes", "deleted_at"),
+    *("filtered", "filtered_at", "unmatched"),
+)
+_BY_PARTITION = {"skipped_at", "gaps", "deleted_at", "filtered_at"}
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The counts of one batch: read = written + deletes + repeated_deletes + superseded + late + the sums of rejected and skipped.
+    """The counts of one batch: read = written + deletes + repeated_deletes + superseded + late + the sums of rejected, skipped and
+    filtered.
 
     In an upsert table, `deletes` are the last records of keys that they delete, `superseded` records had a later one of
     their key in the batch, and `late` ones found a later row in the table. `repeated_deletes` are directly after a delete of their
     key in the batch. `marked` deletes wrote their row again, as deleted, and
     `order_ties` keys had the same order in two partitions. All are 0 in an append table; what is 0 is not stored.
 
-    `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and
-    `skipped_at` by partition. `gaps` are offsets without a record, by partition, as counted when the batch was read: a compacted
-    topic and the markers of transactions leave them; on a plain topic there are none. `deleted_at` are rows that another engine
-    deleted, by partition, as an operator accepted.
+    `filtered` counts records that a declared condition leaves out, by reason, and `filtered_at` by partition. `unmatched` records
+    did not match it and deleted the row of their key: they landed. `rejected` counts records in the dead-letter table by reason;
+    `skipped` those that the declaration lets go, by reason, and `skipped_at` by partition. `gaps` are offsets without a record, by
+    partition, as counted when the batch was read: a compacted topic and the markers of transactions leave them; on a plain topic
+    there are none. `deleted_at` are rows that another engine deleted, by partition, as an operator accepted.
     """
 
     read: int = 0
@@ -41,11 +46,14 @@ class Counts:
     order_ties: int = 0
     repeated_deletes: int = 0
     deleted_at: Mapping[int, int] = field(default_factory=dict)
+    filtered: Mapping[str, int] = field(default_factory=dict)
+    filtered_at: Mapping[int, int] = field(default_factory=dict)
+    unmatched: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name in ("rejected", "skipped", *_BY_PARTITION):
+        for name in ("rejected", "skipped", "filtered", *_BY_PARTITION):
             values[name] = {str(key): number for key, number in values[name].items()}
         return canonical({name: value for name, value in values.items() if value or name not in _OF_SOME})
 
@@ -62,7 +70,8 @@ class Counts:
     @property
     def adds_up(self) -> bool:
         """The one equation of a batch."""
-        return self.read == self.landed + sum(self.rejected.values()) + sum(self.skipped.values())
+        others = (self.rejected, self.skipped, self.filtered)
+        return self.read == self.landed + sum(sum(each.values()) for each in others)
 
     @property
     def landed(self) -> int:
@@ -74,13 +83,19 @@ class Counts:
 class Total:
     """One partition's account since `start`, the offset its reading began at.
 
-    It has declared skips, offsets without a record, and rows that another engine deleted.
+    It has declared skips, offsets without a record, rows that another engine deleted, and filtered records.
     """
 
     start: int
     skipped: int = 0
     gaps: int = 0
     deleted: int = 0
+    filtered: int = 0
+
+    @property
+    def absent(self) -> int:
+        """The offsets that are neither a row nor a dead letter."""
+        return self.skipped + self.gaps + self.deleted + self.filtered
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +109,12 @@ class Closed:
     skipped: int = 0
     gaps: int = 0
     deleted: int = 0
+    filtered: int = 0
+
+    @property
+    def absent(self) -> int:
+        """The offsets that are neither a row nor a dead letter."""
+        return self.skipped + self.gaps + self.deleted + self.filtered
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +131,7 @@ class Totals:
     def __str__(self) -> str:
         """Canonical JSON: partition -> [start, skipped, gaps]; `closed` -> [partition, start, end, skipped, gaps] each.
 
-        The number of deleted rows is one more member, if there are any.
+        The numbers of deleted rows and of filtered records are further members, if there are any.
         """
         document: dict[str, Any] = {str(p): [t.start, t.skipped, t.gaps, *_some(t)] for p, t in self.at.items()}
         if self.closed:
@@ -145,11 +166,13 @@ class Totals:
                 before.skipped + counts.skipped_at.get(p, 0),
                 before.gaps + counts.gaps.get(p, 0),
                 before.deleted + counts.deleted_at.get(p, 0),
+                before.filtered + counts.filtered_at.get(p, 0),
             )
             if start.topic_id == end.topic_id and end.at.get(p, here) >= here:
                 at[p] = now
             else:
-                closed.append(Closed(start.topic, p, now.start, here, now.skipped, now.gaps, now.deleted))
+                numbers = now.skipped, now.gaps, now.deleted, now.filtered
+                closed.append(Closed(start.topic, p, now.start, here, *numbers))
                 at.pop(p, None)
         for p in sorted((counts.gaps.keys() | counts.deleted_at.keys()) - start.at.keys()):
             number = max((n for n, account in enumerate(closed) if account.partition == p), default=None)
@@ -166,6 +189,14 @@ class Totals:
         """The rows that other engines deleted, as operators accepted."""
         return sum(one.deleted for one in self.at.values()) + sum(one.deleted for one in self.closed)
 
+    @property
+    def filtered(self) -> int:
+        """The records that a declared condition left out."""
+        return sum(one.filtered for one in self.at.values()) + sum(one.filtered for one in self.closed)
+
 
 def _some(account: Total | Closed) -> list[int]:
-    return [account.deleted] if account.deleted else []
+    found = [account.deleted, account.filtered]
+    while found and not found[-1]:
+        found.pop()
+    return found

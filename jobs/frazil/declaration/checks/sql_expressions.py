@@ -1,0 +1,142 @@
+"""SQL expressions over a row, as people write them: read by sqlglot, and written again for Spark with its own names.
+
+Spark gets no text of a declaration, only what is rendered from the tree; what `EXAMPLES` have is all that a tree may hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from frazil.declaration.checks.constraints import shown
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
+
+EXAMPLES = (
+    "s = 'a' and n <> 1 or not n < 2 and n <= 3 or n > 4 or n >= 5 or n <=> 6 or (s is null) or s is not true",
+    "n in (1, 2) or n not in (3) or n between 1 and 2 or s like 'a%' or s ilike 'a%' or s rlike r'^a' and false",
+    "n + 1 - 2 * 3 / 4 % 5 > -n or n div 2 = 1.5 or s || 'x' = 'y'",
+    "case when n = 1 then s when n = 2 then null else 'c' end = case s when 'x' then 'y' end or if(n = 1, true, false)",
+    "cast(n as string) = 'a' or try_cast(s as int) = 1 or cast(s as bigint) = 1 or cast(s as float) = 1 or cast(s as double) = 1",
+    "cast(n as decimal(10, 2)) = 1 or cast(s as boolean) or cast(s as date) = date '2026-01-31' or cast(s as binary) = x'00'",
+    "cast(s as timestamp) = timestamp '2026-01-31 00:00:00' or cast(s as timestamp_ntz) = d + interval 1 day - interval '2' hours",
+    "coalesce(s, s) = ifnull(s, s) or nvl(s, s) = nullif(s, s) or isnull(s) or isnotnull(s)",
+    "lower(s) = upper(s) or trim(s) = ltrim(s) or rtrim(s) = left(s, 2) or right(s, 2) = substring(s, 1, 2) or length(s) = 1",
+    "concat(s, s) = concat_ws('-', s, s) or replace(s, 'a', 'b') = lpad(s, 2, '0') or rpad(s, 2, '0') = substr(s, 2)",
+    "regexp_replace(s, 'a', 'b') = regexp_extract(s, '(a)', 1) or split(s, ',')[0] = s or regexp_like(s, 'a')",
+    "startswith(s, 'a') or endswith(s, 'a') or contains(s, 'a') or instr(s, 'a') = 1 or locate('a', s) = 1",
+    "abs(n) = round(n, 2) or round(n) = floor(n) or ceil(n) = sign(n) or greatest(n, 1) = least(n, 2) or mod(n, 2) = 1",
+    "to_date(s) = to_date(s, 'yyyy') or to_timestamp(s) = to_timestamp(s, 'yyyy') or date_trunc('month', t) = trunc(d, 'year')",
+    "year(t) = month(t) or day(t) = hour(t) or minute(t) = second(t) or quarter(t) = dayofweek(t) or datediff(d, d) = 1",
+    "date_add(d, 1) = date_sub(d, 1) or add_months(d, 1) = last_day(d) or date_format(t, 'yyyy') = from_unixtime(n)",
+    "timestamp_seconds(n) = timestamp_millis(n) or timestamp_micros(n) = t or unix_timestamp(t) = unix_millis(t)",
+    "l[0] = element_at(l, 1) or m['k'] = element_at(m, 'k') or size(l) = 1 or array_contains(l, 1) or r.a.b = r.c[0].d",
+    "map_keys(m)[0] = map_values(m)[0] or array_join(l, ',') = get_json_object(s, '$.a') or array_max(l) = array_min(l)",
+    "sha2(s, 256) = md5(s) or hex(s) = base64(b) or unbase64(s) = b or crc32(s) = 1",
+)
+"""All that an expression may hold: operators, types and functions, each of which has one answer for a row (UTC). `s` is text, `n` a
+number, `d` a date, `t` a timestamp, `b` bytes, `l` a list, `m` a map and `r` a struct. A test runs them in Spark as they are."""
+_DO = "The page shape-rows lists what an expression may hold"
+
+
+@dataclass(frozen=True, slots=True)
+class RowExpression:
+    """An expression that was read. It is equal to another one of the same text."""
+
+    text: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads, without the fields in them, in their order."""
+        return tuple(dict.fromkeys(path[0].lower() for path in _paths(_read(self.text))))
+
+    def sql(self, row: str) -> str:
+        """Return it as Spark's SQL over the fields of the column `row`."""
+        return _rendered(_read(self.text), row)
+
+    def parts(self, row: str) -> list[tuple[str, str]]:
+        """Return the expressions in it that may fail, innermost first: as they are written, and as Spark's SQL."""
+        from sqlglot import expressions as e
+
+        may_fail = (e.Func, e.Bracket, e.Binary, e.Neg)
+        found = [
+            node for node in _read(self.text).dfs() if isinstance(node, may_fail) and not isinstance(node, e.Connector)
+        ]
+        return [(node.sql("spark", comments=False), _rendered(node, row)) for node in reversed(found)]
+
+
+def row_expression(text: str) -> RowExpression:
+    """Return the expression of a text. Raises `InvalidDeclaration` with its one problem."""
+    _read(text)
+    return RowExpression(text)
+
+
+def _refused(what: str, do: str = _DO) -> InvalidDeclaration:
+    return InvalidDeclaration([Problem("", what, do)])
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> Expr:
+    tree = _parsed(text)
+    kinds, names, types = _allowed()
+    for node in tree.walk():
+        name = _name(node)
+        if name is not None and name not in names:
+            raise _refused(f"the function {name} is not allowed")
+        if type(node) not in kinds or (type(node).__name__ == "DataType" and node.this not in types):
+            raise _refused(f"{shown(node.sql('spark', comments=False))} is not allowed")
+    if not list(_paths(tree)):
+        raise _refused(f"{shown(text)} reads no column", "Name a column of the row")
+    return tree
+
+
+def _parsed(text: str) -> Expr:
+    from sqlglot import parse, tokenize  # 50 ms, and most declarations have no expression
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tokens, trees = tokenize(text, read="spark"), parse(text, read="spark")
+    except (SqlglotError, RecursionError, ValueError) as error:
+        raise _refused(f"{shown(text)} is no SQL expression: {str(error).splitlines()[0]}") from None
+    if any(one.token_type.name == other.token_type.name == "STRING" for one, other in pairwise(tokens)):
+        raise _refused("two texts follow each other", r"Write \' for a quote in a text, and || to join two")
+    if len(trees) != 1 or trees[0] is None:
+        raise _refused(f"{shown(text)} is not one expression")
+    return trees[0]
+
+
+@lru_cache(maxsize=1)
+def _allowed() -> tuple[frozenset[type], frozenset[str], frozenset[Any]]:
+    """Return the kinds of nodes, the names of functions without a kind of their own, and the types, of all examples."""
+    nodes = [node for text in EXAMPLES for node in _parsed(text).walk()]
+    names = (_name(node) for node in nodes)
+    types = (node.this for node in nodes if type(node).__name__ == "DataType")
+    return frozenset(map(type, nodes)), frozenset(name for name in names if name is not None), frozenset(types)
+
+
+def _name(node: Expr) -> str | None:
+    """Return the name of a function that sqlglot has no kind of node for."""
+    return str(node.this).lower() if type(node).__name__ == "Anonymous" else None
+
+
+def _paths(tree: Expr) -> Iterator[list[str]]:
+    from sqlglot.expressions import Column
+
+    yield from ([part.name for part in node.parts] for node in tree.find_all(Column, bfs=False))
+
+
+def _rendered(tree: Expr, row: str) -> str:
+    from sqlglot import expressions as e
+
+    def placed(node: Expr) -> Expr:
+        if not isinstance(node, e.Column):
+            return node
+        parts = [e.to_identifier(row, quoted=True), *(e.to_identifier(part.name, quoted=True) for part in node.parts)]
+        return e.Dot.build(parts)
+
+    return str(tree.copy().transform(placed).sql("spark", comments=False, identify=True))

@@ -1,0 +1,127 @@
+"""The declared condition over decoded rows: which match, which fail, and what is left of a row that does not match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from frazil.declaration import Pipeline
+from frazil.declaration.checks.sql_expressions import RowExpression
+from frazil.declaration.envelopes import added_columns
+from frazil.decode.decoded_columns import CHANGE, CHANGED_AT, DECODED, MATCH, OPERATION, ROW, UNAVAILABLE, WRITE_KIND
+from frazil.decode.keys.row_key import RowKey
+from frazil.decode.spark_types import spark_struct
+from frazil.envelopes.envelope import Operation
+from frazil.errors import InvalidInput
+from frazil.schemas.types import Struct
+
+_HOLDS = "holds"
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """A condition over rows with these `fields`, in their order. It is asked of records that write a row, and of no others.
+
+    With `has_key` a row that does not match becomes that of a delete: it keeps the columns `kept`. With `has_changes` rows say what
+    they do.
+    """
+
+    condition: RowExpression
+    fields: tuple[str, ...]
+    has_key: bool = False
+    has_changes: bool = False
+    kept: Sequence[str] = ()
+
+    def applied(self, records: DataFrame, *, once: str) -> DataFrame:
+        """Return decoded records with the column `MATCH`; `once` is a nondeterministic column, so that each is computed once."""
+        condition = F.coalesce(F.expr(self.condition.sql(ROW)), F.lit(False))
+        asked = F.when(self._is_asked & ~self.omits(), condition).otherwise(F.lit(True))
+        made = F.struct(asked.alias(_HOLDS))
+        records = records.withColumns({MATCH: tried(records.sparkSession, made), once: F.spark_partition_id()})
+        if not self.has_key:
+            return records
+        row = F.when(is_filtered(), self._row_of_delete).otherwise(F.col(ROW))
+        return records.withColumns({ROW: row, once: F.spark_partition_id()})
+
+    @property
+    def _is_asked(self) -> Column:
+        is_write = F.coalesce(F.col(ROW)[DECODED], F.lit(False))
+        if self.has_changes:
+            is_write &= F.coalesce(F.col(ROW)[OPERATION] == Operation.WRITE.value, F.lit(False))
+        return is_write & F.col("value").isNotNull() if self.has_key else is_write
+
+    def omits(self) -> Column:
+        """Return whether a change omits a value that the condition reads."""
+        if not self.has_changes:
+            return F.lit(False)
+        read = F.array(*map(F.lit, self.condition.columns))
+        return F.coalesce(F.arrays_overlap(F.col(ROW)[UNAVAILABLE], read), F.lit(False))
+
+    def failure(self, spark: SparkSession) -> Column:
+        """Return the condition, and the first part of it that fails for a record: text, never null."""
+        failing = F.lit(self.condition.text)
+        for text, sql in reversed(self.condition.parts(ROW)):
+            failing = F.when(tried(spark, F.struct(F.expr(sql))).isNull(), F.lit(text)).otherwise(failing)
+        return F.concat(F.lit(f"where {self.condition.text}, at "), failing)
+
+    @property
+    def _row_of_delete(self) -> Column:
+        row = F.col(ROW)
+        change = {OPERATION: F.lit(Operation.DELETE.value)} if self.has_changes else {}
+        kept = {*self.kept, CHANGED_AT, WRITE_KIND, DECODED}
+        columns = (
+            change.get(name, row[name] if name in kept else F.when(F.lit(False), row[name])).alias(name)
+            for name in self.fields
+        )
+        return F.struct(*columns)
+
+
+def row_filter(pipeline: Pipeline, spark: SparkSession, target: Struct, key: RowKey | None) -> RowFilter | None:
+    """Return the declared condition over rows of this type; None if none is declared.
+
+    Raises `InvalidInput` if it does not fit them.
+    """
+    condition = pipeline.shape.condition
+    if condition is None:
+        return None
+    row, where = spark_struct(target), f"pipeline {pipeline.name}, shape.where"
+    try:
+        found = spark.createDataFrame([], T.StructType([T.StructField(ROW, row)])).select(F.expr(condition.sql(ROW)))
+        kind = found.schema[0].dataType
+    except AnalysisException as error:
+        what = (error.getMessage() or str(error)).splitlines()[0].replace(f"`{ROW}`.", "").replace(f"{ROW}.", "")
+        columns = ", ".join(name for name in row.names if not name.startswith("_"))
+        raise InvalidInput(
+            f"the condition {condition.text} does not fit the rows: {what}",
+            where=where,
+            do=f"The columns are {columns}",
+        ) from None
+    if not isinstance(kind, T.BooleanType):
+        what = f"the condition {condition.text} is {kind.simpleString()}, not true or false"
+        raise InvalidInput(what, where=where, do="Compare it with a value")
+    kept = (*key.names, *(key.order.columns.values() if key.order else ())) if key is not None else ()
+    return RowFilter(
+        condition=condition,
+        fields=(*row.names, *(field.name for field in CHANGE if pipeline.is_change_data), DECODED),
+        has_key=key is not None,
+        has_changes=pipeline.is_change_data,
+        kept=(*kept, *added_columns(pipeline.envelope)),
+    )
+
+
+def is_filtered() -> Column:
+    """Return whether a record does not match; never null."""
+    return ~F.coalesce(F.col(MATCH)[_HOLDS], F.lit(True))
+
+
+def tried(spark: SparkSession, made: Column) -> Column:
+    """Return a struct, null if an expression in it fails. It costs nothing that can be measured."""
+    jvm = cast(Any, spark)._jvm.org.apache.spark.sql
+    expression = jvm.classic.ExpressionUtils.expression(cast(Any, made)._jc)
+    return Column(jvm.classic.ExpressionUtils.column(jvm.catalyst.expressions.TryEval(expression)))

@@ -1,0 +1,287 @@
+"""A declared condition: which records become rows, which rows leave a table, and what is counted of the others."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frazil.clients.registry.schemas import SchemaType
+from frazil.declaration import Append, Changelog, Debezium, ErrorMode, Limits, Order, Shape, Upsert
+from frazil.errors import InvalidInput, RejectedRecords
+from frazil.ingest.preview.preview import preview
+from frazil.ingest.proof_landing import replay
+from tests.support.debezium_events import PLACEHOLDER, Source
+from tests.support.keyed_topic import record
+from tests.support.proto import framed, protobuf
+from tests.support.shop import Shop, ShopOf, avro, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+
+
+def totals(shop: Shop) -> dict[str, int]:
+    """Return the terms of the proof, which must hold."""
+    found = shop.verified(deep=True)
+    assert not found.findings, [str(one) for one in found.findings]
+    assert all(one.adds_up for one in found.partitions)
+    terms = {term: found.sum_of(term) for term in ("read", "landed", "dead_lettered", "filtered")}
+    return {term: number for term, number in terms.items() if number}
+
+
+def test_an_append_table_has_the_rows_that_match_and_the_others_are_counted(shop_of: ShopOf) -> None:
+    shop = shop_of(shape=Shape(where="amount >= 1 and `user` <> 'u3'"), limits=Limits(first_rows=30))
+    shop.produce(shop.orders(100, shop.register()))
+    total = shop.drain()
+    kept = {n for n in range(100) if n / 4 >= 1 and n % 7 != 3}
+    assert {row["order_id"] for row in shop.landed()} == kept
+    assert (total.filtered, total.rejected, total.skipped) == ({"where": 100 - len(kept)}, {}, {})
+    assert totals(shop) == {"read": 100, "landed": len(kept), "filtered": 100 - len(kept)}
+    events = [event["filtered"]["where"] for event in shop.seen("batch_committed")]
+    assert sum(events) == 100 - len(kept)
+
+
+def test_a_record_for_which_the_condition_fails_is_rejected_with_the_part_that_fails(shop_of: ShopOf) -> None:
+    where = "cast(`user` as int) > 1 and order_id <> 4"
+    shop = shop_of(shape=Shape(where=where))
+    schema, text = shop.register(), ["1", "2", "x", None, "9"]
+    optional = record("Order", order_id="long", user=["null", "string"])
+    schema = shop.register(optional)
+    shop.produce([frame(schema, avro(optional, {"order_id": n, "user": one})) for n, one in enumerate(text)])
+    total = shop.drain()
+    assert {row["order_id"] for row in shop.landed()} == {1}
+    assert (total.filtered, total.rejected) == ({"where": 3}, {"transform_failed": 1})
+    (letter,) = shop.dead()
+    assert letter["message"].endswith(f": where {where}, at CAST(`user` AS INT)")
+    assert totals(shop) == {"read": 5, "landed": 1, "dead_lettered": 1, "filtered": 3}
+    shop.pipeline = replace(shop.pipeline, on_error=ErrorMode.SUSPEND)
+    shop.produce([frame(schema, avro(optional, {"order_id": 7, "user": "a secret"}))])
+    with pytest.raises(RejectedRecords, match="the declared condition fails") as refused:
+        shop.drain()
+    assert "a secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "what"),
+    [
+        ("amont > 1", r"does not fit the rows: .*amont"),
+        ("amount", "is double, not true or false"),
+        ("`user`.name = 'a'", "does not fit the rows"),
+    ],
+)
+def test_a_condition_that_does_not_fit_the_rows_stops_before_a_commit(shop_of: ShopOf, where: str, what: str) -> None:
+    shop = shop_of(shape=Shape(where=where))
+    shop.produce(shop.orders(1, shop.register()))
+    with pytest.raises(InvalidInput, match=what) as refused:
+        shop.drain()
+    assert "_frazil" not in str(refused.value)
+    assert "order_id, user, amount" in refused.value.do or "Compare" in refused.value.do
+
+
+ROW = record("Order", order_id="long", user="string", rank="long")
+
+
+@pytest.mark.parametrize("write", [Upsert(), Upsert(on_tombstone="soft_delete"), Upsert(order_by=Order("rank"))])
+def test_a_row_that_stops_matching_leaves_an_upsert_table(shop_of: ShopOf, write: Upsert) -> None:
+    """The model is a dictionary; batches, deletes and rows that match again are drawn."""
+    shop = shop_of(write=write, key_format="text", shape=Shape(where="`user` <> 'gone'"))
+    schema, now, drawn, unmatched = shop.register(ROW), dict[int, str](), random.Random(7), 0
+    for batch in range(4):
+        for step in range(12):
+            number, word = drawn.randrange(6), drawn.choice(["a", "b", "gone"])
+            value = {"order_id": number, "user": word, "rank": batch * 100 + step}
+            if write.order_by is None and drawn.random() < 0.2:
+                shop.produce([None], partition=number % 2, key=b"%d" % number)
+                now.pop(number, None)
+                continue
+            shop.produce([frame(schema, avro(ROW, value))], partition=number % 2, key=b"%d" % number)
+            now[number] = word
+            unmatched += word == "gone"
+        shop.drain()
+        found = {row["order_id"]: row["user"] for row in shop.landed() if row.get("_deleted_at") is None}
+        assert found == {number: word for number, word in now.items() if word != "gone"}
+        shop.assert_proven(deep=True)
+    commits = [event for event in shop.seen("batch_committed") if "unmatched" in event]
+    assert sum(event["unmatched"] for event in commits) == unmatched
+    assert "filtered" not in totals(shop)
+
+
+def test_a_late_record_does_not_bring_back_a_row_that_stopped_matching(shop_of: ShopOf) -> None:
+    write = Upsert(order_by=Order("rank", remember_deletes="7 days"))
+    shop = shop_of(write=write, key_format="text", partitions=1, shape=Shape(where="`user` <> 'gone'"))
+    schema = shop.register(ROW)
+    for word, rank in (("first", 1), ("gone", 5), ("late", 3)):
+        value = {"order_id": 1, "user": word, "rank": rank}
+        shop.produce([frame(schema, avro(ROW, value))], key=b"k")
+        shop.drain()
+    assert shop.landed() == []
+    shop.assert_proven(deep=True)
+
+
+def changes(source: Source) -> None:
+    """Write changes of each kind, some of which match the condition."""
+    for number in range(4):
+        source.write("r", number, customer="in" if number % 2 else "out")
+    source.write("c", 4, customer="in")
+    source.write("c", 5, customer="out")
+    source.write("u", 1, customer="out")
+    source.write("u", 0, customer="in")
+    source.write("u", 2, customer="out")
+    source.delete(3)
+    source.delete(5)
+    source.write("u", 4, customer="in", note="n")
+
+
+def state_of(changelog: list[dict[str, Any]]) -> dict[int, str]:
+    """Return the state that the rows of a changelog come to, in their order."""
+    state: dict[int, str] = {}
+    for row in sorted(changelog, key=lambda row: (row["_kafka_partition"], row["_kafka_offset"])):
+        state.pop(row["id"], None) if row["_op"] == "d" else state.__setitem__(row["id"], row["customer"])
+    return state
+
+
+def test_the_state_of_a_changelog_is_the_upsert_table(shop_of: ShopOf) -> None:
+    declared: dict[str, Any] = {"key_format": "avro", "envelope": Debezium(), "shape": Shape(where="customer = 'in'")}
+    shop = shop_of(write=Changelog(), partitions=1, **declared)
+    source = Source(shop)
+    changes(source)
+    total = shop.drain()
+    rows = shop.landed()
+    assert total.filtered == {"where": 3}, "an insert and rows of the snapshot that do not match were never there"
+    assert totals(shop)["filtered"] == 3
+    assert all(row["customer"] is None for row in rows if row["_op"] == "d")
+    expected = {key: row["customer"] for key, row in source.rows.items() if row["customer"] == "in"}
+    assert state_of(rows) == expected
+    upsert = replace(
+        shop.pipeline, write=Upsert(), name="again", table=replace(shop.pipeline.table, identifier="shop.again")
+    )
+    shop.drain(upsert)
+    shop.pipeline = upsert
+    assert {row["id"]: row["customer"] for row in shop.landed()} == expected
+    shop.assert_proven(deep=True)
+
+
+def test_a_condition_reads_no_placeholder(shop_of: ShopOf) -> None:
+    shop = shop_of(
+        write=Upsert(),
+        key_format="avro",
+        envelope=Debezium(),
+        on_error=ErrorMode.DEAD_LETTER,
+        shape=Shape(where="note <> 'gone'"),
+    )
+    source = Source(shop)
+    source.write("c", 1, customer="a", note="stays")
+    source.write("u", 1, customer="b", note=PLACEHOLDER)
+    total = shop.drain()
+    assert total.rejected == {"omitted_value": 1}
+    assert [(row["customer"], row["note"]) for row in shop.landed()] == [("a", "stays")]
+    shop.pipeline = replace(shop.pipeline, shape=Shape(where="customer <> 'gone'"))
+    source.write("u", 1, customer="c", note=PLACEHOLDER)
+    source.write("u", 1, customer="gone", note=PLACEHOLDER)
+    shop.drain()
+    assert shop.landed() == []
+    shop.assert_proven(deep=True)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "shape-rows.md"
+
+
+@pytest.mark.parametrize("write", [Upsert(key="id"), Append()])
+def test_the_example_of_the_page_does_what_its_table_says(shop_of: ShopOf, write: Any) -> None:
+    page, declared = PAGE.read_text("utf-8"), dict[str, Any]()
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(block, declared)  # of the page
+    orders = declared["orders"]
+    lines = re.findall(r"^\| `(\{.*?\})` \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
+    columns = orders.topic.value.columns
+    shop = shop_of(value_format="json", columns=columns, write=write, shape=orders.shape, partitions=1)
+    rows = set[int]()
+    for number, (text, upserted, appended) in enumerate(lines):
+        shop.produce([text.encode()])
+        shop.drain()
+        key = json.loads(text)["id"]
+        if isinstance(write, Append):
+            assert len(shop.landed()) == sum(one == "row" for *_, one in lines[: number + 1]), appended
+            continue
+        rows = rows | {key} if upserted == f"row {key}" else rows - {key}
+        assert {row["id"] for row in shop.landed()} == rows, upserted
+    assert len(lines) == 5
+    shop.assert_proven(deep=True)
+
+
+PROTO = 'syntax = "proto3"; package shop; message Order { int64 id = 1; string word = 2; }'
+
+
+LINES = [b'{"id": 1, "word": "in"}', b'{"id": 2, "word": "out"}']
+CONNECT = b'{"schema": {"type": "struct", "fields": [{"field": "word", "type": "string"}]}, "payload": {"word": "%s"}}'
+JSON_SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "word": {"type": "string"}}}
+FORMATS: dict[str, tuple[list[bytes], str | None]] = {
+    "json": (LINES, None),
+    "text": ([b"in", b"out"], None),
+    "connect_json": ([CONNECT % word for word in (b"in", b"out")], None),
+    "json_schema": (LINES, json.dumps(JSON_SCHEMA)),
+    "protobuf": ([protobuf(PROTO, {"id": "1", "word": word}) for word in ("in", "out")], PROTO),
+}
+
+
+@pytest.mark.parametrize("value_format", FORMATS)
+def test_each_format_has_conditions(shop_of: ShopOf, value_format: str) -> None:
+    """Of Avro all other tests are."""
+    values, schema = FORMATS[value_format]
+    where = "value = 'in'" if value_format == "text" else "word = 'in'"
+    more = {"columns": ("id long", "word string")} if value_format == "json" else {}
+    shop = shop_of(value_format=value_format, shape=Shape(where=where), **more)
+    if schema is not None:
+        kind = SchemaType.PROTOBUF if schema == PROTO else SchemaType.JSON
+        schema_id = shop.registry_admin.register(f"{shop.topic}-value", schema, kind)
+        values = [(framed if schema == PROTO else frame)(schema_id, value) for value in values]
+    shop.produce(values)
+    assert shop.drain().filtered == {"where": 1}
+    assert [row.get("word", row.get("value")) for row in shop.landed()] == ["in"]
+    assert totals(shop) == {"read": 2, "landed": 1, "filtered": 1}
+
+
+@pytest.mark.parametrize("step", ["stage.written", pytest.param("publish.committed", marks=pytest.mark.long)])
+def test_a_killed_batch_filters_once(shop_of: ShopOf, step: str) -> None:
+    shop = shop_of(shape=Shape(where="order_id % 3 = 0"))
+    schema = shop.register()
+    for first in (0, 50):
+        shop.produce(shop.orders(50, schema, first=first))
+        shop.die(step)
+    shop.drain()
+    assert sorted(row["order_id"] for row in shop.landed()) == [n for n in range(100) if n % 3 == 0]
+    assert totals(shop) == {"read": 100, "landed": 34, "filtered": 66}
+
+
+def test_a_changed_condition_holds_from_now_on_and_is_said(shop_of: ShopOf, tmp_path: Path) -> None:
+    shop = shop_of(shape=Shape(where="order_id < 10"), write=Upsert(), key_format="text")
+    schema = shop.register()
+    shop.produce(shop.orders(20, schema))
+    shop.drain()
+    assert replay(shop.pipeline, shop.job(), shop.registry(), shop.environment, tmp_path).findings == ()
+    shop.pipeline = replace(shop.pipeline, shape=Shape())
+    shop.produce(shop.orders(5, schema, first=100))
+    shop.drain()
+    (event,) = (one for one in shop.seen("table_differs") if one["field"] == "shape")
+    assert 'rows landed with {"where":"order_id < 10"} until now. The table was changed' in event["message"]
+    assert len(shop.landed()) == 10, "records of five keys that are there"
+    shop.assert_proven(deep=True)
+    (found,) = replay(shop.pipeline, shop.job(), shop.registry(), shop.environment, tmp_path).findings
+    assert "shape of its rows was changed" in found.what
+
+
+def test_a_preview_shows_what_is_filtered(shop_of: ShopOf) -> None:
+    shop = shop_of(shape=Shape(where="order_id <> 1"), partitions=1)
+    shop.produce(shop.orders(3, shop.register()))
+    found = preview(shop.pipeline, shop.job(), shop.registry(), count=3)
+    assert [row.offset for row in found.rows] == [0, 2]
+    (one,) = found.rejected
+    assert (one.offset, one.reason, one.message) == (1, "where", "the record does not match where order_id <> 1")
+    upsert = replace(shop.pipeline, write=Upsert(key="order_id"), name="again")
+    found = preview(upsert, shop.job(), shop.registry(), count=3)
+    assert [row.operation for row in found.rows] == ["write", "delete", "write"]
+    assert found.rows[1].values["user"] is None
