@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import field
 from typing import Annotated
 
-from frazil.declaration.checks.constraints import notation
+from frazil.declaration.checks.column_rules import KEY_COLUMN_PATTERN, key_column_refusal
+from frazil.declaration.checks.constraints import Rule, notation, seconds_of
 from frazil.declaration.checks.declared import declared
+from frazil.declaration.checks.problems import Problem
 from frazil.declaration.checks.sql_expressions import RowExpression, row_expression
+
+_SPAN = notation(seconds_of)
+_NAME = Rule(key_column_refusal, {"pattern": KEY_COLUMN_PATTERN})
+
+
+@declared
+class EventTime:
+    """The time of an event, and how far from its record's time it may be, such as `"30 days"`. Null is not compared."""
+
+    column: Annotated[str, "The column, a date or a timestamp.", _NAME] = field(kw_only=False)
+    oldest: Annotated[str | None, "An event that is longer before its record is rejected (`event_time`).", _SPAN] = None
+    newest: Annotated[str | None, "An event that is longer after its record is rejected.", _SPAN] = None
+    lateness: Annotated[str | None, "Rows of events that are longer before their record are counted.", _SPAN] = None
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if self.oldest is self.newest is self.lateness is None:
+            yield Problem("", "no bound is declared", "Write oldest, newest or lateness, or remove event_time")
 
 
 @declared
@@ -21,6 +42,8 @@ class Shape:
         "Which records land: those for which this is true. With upserts any other one deletes the row of its key.",
         notation(row_expression),
     ] = None
+
+    event_time: Annotated[EventTime | None, "Bounds of the time of an event."] = None
 
     @property
     def condition(self) -> RowExpression | None:

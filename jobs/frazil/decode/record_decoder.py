@@ -27,7 +27,8 @@ from frazil.decode.decoded_columns import (
 )
 from frazil.decode.decoder import Decoder
 from frazil.decode.keys.row_key import RowKey
-from frazil.decode.row_filter import RowFilter, is_filtered
+from frazil.decode.row_filter import is_filtered
+from frazil.decode.row_shape import RowShape
 from frazil.decode.tombstones import with_row_of_nulls
 from frazil.decode.values.variants import as_variants, settled
 from frazil.envelopes.envelope import Operation
@@ -53,7 +54,7 @@ class RecordDecoder:
 
     With `lands_truncates` a truncate is a row of its own, without a key. A value, not a record without one, is no row if one of
     the columns `required` is null in it. Decoders make JSON text: where `variants`, the columns of the table, has a variant, the
-    row gets one in its place. With `row_key` a row has a valid key and order. With `filter` a row has `MATCH`.
+    row gets one in its place. With `row_key` a row has a valid key and order. With a condition in `shape` a row has `MATCH`.
     """
 
     values: Decoder
@@ -63,7 +64,7 @@ class RecordDecoder:
     variants: Struct = Struct(())  # noqa: RUF009 # frozen
     required: tuple[str, ...] = ()
     row_key: RowKey | None = None
-    filter: RowFilter | None = None
+    shape: RowShape = RowShape()  # noqa: RUF009 # frozen
 
     @property
     def has_changes(self) -> bool:
@@ -149,7 +150,7 @@ class RecordDecoder:
             records = records.withColumn(ROW, as_variants(F.col(_TEXTS), self.variants))
             row = settled(F.col(ROW), F.col(_TEXTS), self.variants)
             records = records.withColumns({ROW: row, _ONCE: F.spark_partition_id()})
-        return records if self.filter is None else self.filter.applied(records, once=_ONCE)
+        return records if self.shape.filter is None else self.shape.filter.applied(records, once=_ONCE)
 
     def _checks(self, unplaced: Column | None, spark: SparkSession | None = None) -> Iterator[_Check]:
         """Yield what must hold for a decoded value to be a row, in the order in which reasons are given; details by `spark`."""
@@ -167,17 +168,20 @@ class RecordDecoder:
         if key is not None:
             verdict = F.when(~has_no_key, key.verdict())
             yield _Check(verdict.isNull(), verdict)
-        if self.filter is not None:
-            yield _Check(~self.filter.omits(), Reason.OMITTED_VALUE.value)
-            failure = self.filter.failure(spark) if spark is not None else None
+        if self.shape.filter is not None:
+            yield _Check(~self.shape.filter.omits(), Reason.OMITTED_VALUE.value)
+            failure = self.shape.filter.failure(spark) if spark is not None else None
             yield _Check(F.col(MATCH).isNotNull(), Reason.TRANSFORM_FAILED.value, failure)
+        if self.shape.times is not None:
+            beyond = self.shape.times.problem()
+            yield _Check(beyond.isNull() | self._is_filtered, Reason.EVENT_TIME.value, beyond)
         if unplaced is not None:
             is_placed = unplaced.isNull() if self.row_key is not None else unplaced.isNull() | self._is_filtered
             yield _Check(is_placed, Reason.PARTITION_VALUE.value, unplaced)
 
     @property
     def _is_filtered(self) -> Column:
-        return F.lit(False) if self.filter is None else is_filtered()
+        return F.lit(False) if self.shape.filter is None else is_filtered()
 
     def _missing_columns(self) -> Column:
         """Return the names of the required columns that a decoded value lacks, null if it lacks none."""

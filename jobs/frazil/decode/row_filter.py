@@ -14,7 +14,17 @@ from pyspark.sql import types as T
 from frazil.declaration import Pipeline
 from frazil.declaration.checks.sql_expressions import RowExpression
 from frazil.declaration.envelopes import added_columns
-from frazil.decode.decoded_columns import CHANGE, CHANGED_AT, DECODED, MATCH, OPERATION, ROW, UNAVAILABLE, WRITE_KIND
+from frazil.decode.decoded_columns import (
+    CHANGE,
+    CHANGED_AT,
+    DECODED,
+    MATCH,
+    OPERATION,
+    ROW,
+    UNAVAILABLE,
+    WRITE_KIND,
+    writes_row,
+)
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.spark_types import spark_struct
 from frazil.envelopes.envelope import Operation
@@ -41,20 +51,14 @@ class RowFilter:
     def applied(self, records: DataFrame, *, once: str) -> DataFrame:
         """Return decoded records with the column `MATCH`; `once` is a nondeterministic column, so that each is computed once."""
         condition = F.coalesce(F.expr(self.condition.sql(ROW)), F.lit(False))
-        asked = F.when(self._is_asked & ~self.omits(), condition).otherwise(F.lit(True))
+        is_asked = writes_row(has_key=self.has_key, has_changes=self.has_changes) & ~self.omits()
+        asked = F.when(is_asked, condition).otherwise(F.lit(True))
         made = F.struct(asked.alias(_HOLDS))
         records = records.withColumns({MATCH: tried(records.sparkSession, made), once: F.spark_partition_id()})
         if not self.has_key:
             return records
         row = F.when(is_filtered(), self._row_of_delete).otherwise(F.col(ROW))
         return records.withColumns({ROW: row, once: F.spark_partition_id()})
-
-    @property
-    def _is_asked(self) -> Column:
-        is_write = F.coalesce(F.col(ROW)[DECODED], F.lit(False))
-        if self.has_changes:
-            is_write &= F.coalesce(F.col(ROW)[OPERATION] == Operation.WRITE.value, F.lit(False))
-        return is_write & F.col("value").isNotNull() if self.has_key else is_write
 
     def omits(self) -> Column:
         """Return whether a change omits a value that the condition reads."""

@@ -36,7 +36,7 @@ class Progress:
             rejected=dict(counts.rejected),
             skipped=dict(counts.skipped),
             **({"filtered": dict(counts.filtered)} if counts.filtered else {}),
-            **({"unmatched": counts.unmatched} if counts.unmatched else {}),
+            **{name: n for name in ("unmatched", "late_events") if (n := getattr(counts, name))},
             **({"late": counts.late} if counts.late else {}),
             bytes=staged.bytes_read,
             duration_seconds=round(now - staged.began, 3),

@@ -7,6 +7,7 @@ import pytest
 
 from frazil.declaration import (
     Envelope,
+    EventTime,
     Format,
     Keep,
     LandingEngine,
@@ -41,6 +42,7 @@ def declared_fields() -> set[str]:
         *(f"write.order_by.{each.name}" for each in fields(Order)),
         *(f"kafka.{each.name}" for each in fields(Reading)),
         *(f"shape.{each.name}" for each in fields(Shape)),
+        *(f"shape.event_time.{each.name}" for each in fields(EventTime)),
         *(each.name for each in fields(Pipeline)),
     }
 

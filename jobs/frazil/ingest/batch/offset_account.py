@@ -30,9 +30,10 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRecords, r
         rejected=rejected.kept,
         skipped=rejected.skipped,
         skipped_at=rejected.skipped_at,
-        filtered={"where": staged.filtered.records} if staged.filtered.records else {},
-        filtered_at=staged.filtered.by_partition,
-        unmatched=staged.filtered.unmatched,
+        filtered={"where": staged.shaped.records} if staged.shaped.records else {},
+        filtered_at=staged.shaped.by_partition,
+        unmatched=staged.shaped.unmatched,
+        late_events=staged.shaped.late_events,
         gaps=gaps(staged.read.by_partition, planned.ranges),
     )
     check(pipeline, planned, counts, compacted=topic.compacted)

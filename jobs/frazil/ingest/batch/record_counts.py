@@ -15,6 +15,7 @@ from frazil.declaration.options import ErrorMode, Tombstones
 from frazil.decode.decoded_columns import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.frames.wire_format import begins_with_small_id, schema_id
 from frazil.decode.row_filter import is_filtered
+from frazil.decode.row_shape import RowShape
 from frazil.decode.writers.seen_frames import MOST, SeenFrames
 from frazil.ingest.plan import fingerprint
 from frazil.ingest.plan.ranges import OffsetRange
@@ -69,11 +70,15 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered:
-    """The records that do not match the declared condition: those without effect by partition, and how many are deletes."""
+class Shaped:
+    """The records that do not match the declared condition: those without effect by partition, and how many are deletes.
+
+    `late_events` is how many rows have a late event.
+    """
 
     by_partition: Mapping[int, int] = field(default_factory=dict)
     unmatched: int = 0
+    late_events: int = 0
 
     @property
     def records(self) -> int:
@@ -116,16 +121,22 @@ def observe_records(
     )
 
 
-def observe_filtered(landed: DataFrame, observed: Observation | str, dropped: Column) -> DataFrame:
-    """Return decoded records without those that do not match and have no effect, which it counts; see `Filtered`."""
-    is_dropped = is_filtered() & dropped
-    counted = by_number(F.when(is_dropped, F.col("partition"))).alias("filtered")
-    return landed.observe(observed, counted, F.count_if(is_filtered() & ~dropped).alias("unmatched")).where(~is_dropped)
+def observe_shaped(landed: DataFrame, observed: Observation | str, shape: RowShape, dropped: Column) -> DataFrame:
+    """Return decoded records without those that do not match and have no effect; see `Shaped` for what it counts."""
+    is_other = F.lit(False) if shape.filter is None else is_filtered()
+    is_late = F.lit(False) if shape.times is None else shape.times.is_late()
+    counted = landed.observe(
+        observed,
+        by_number(F.when(is_other & dropped, F.col("partition"))).alias("filtered"),
+        F.count_if(is_other & ~dropped).alias("unmatched"),
+        F.count_if(is_late & ~is_other).alias("late_events"),
+    )
+    return counted if shape.filter is None else counted.where(~(is_other & dropped))
 
 
-def filtered(observed: Mapping[str, Any]) -> Filtered:
-    """Return what `observe_filtered` counted."""
-    return Filtered(counts(observed["filtered"]), int(observed["unmatched"] or 0))
+def shaped(observed: Mapping[str, Any]) -> Shaped:
+    """Return what `observe_shaped` counted."""
+    return Shaped(counts(observed["filtered"]), int(observed["unmatched"] or 0), int(observed["late_events"] or 0))
 
 
 def by_number(number: Column) -> Column:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from frazil.clients.kafka_records import Record
 from frazil.decode.record_decoder import RecordDecoder
-from frazil.ingest.batch.record_counts import Filtered, Read, Rejected
+from frazil.ingest.batch.record_counts import Read, Rejected, Shaped
 from frazil.ingest.batch.refused_records import Refused
 from frazil.ingest.plan.plan import Plan
 from frazil.lake.stage import Staged
@@ -22,7 +22,7 @@ class StagedRecords:
 
     `by_driver` are the records that the driver read, as Spark cannot. Rows were decoded by `decoding`; `thorough` rejects none that
     has a row. They were staged `at` this time. `key` are the columns of the table's key, in the order of their ids; none in an
-    append table. `filtered` do not match the declared condition.
+    append table. `shaped` is what the declared shape made of them.
     """
 
     plan: Plan
@@ -33,7 +33,7 @@ class StagedRecords:
     read: Read
     at: datetime
     key: tuple[str, ...] = ()
-    filtered: Filtered = Filtered()  # noqa: RUF009 # frozen
+    shaped: Shaped = Shaped()  # noqa: RUF009 # frozen
 
     @property
     def are_all(self) -> bool:
@@ -43,7 +43,7 @@ class StagedRecords:
     @property
     def lacks_rows(self) -> int:
         """The number of records that were read and have no row: they are to be rejected."""
-        return self.read.records - self.rows.landed - self.filtered.records
+        return self.read.records - self.rows.landed - self.shaped.records
 
 
 @dataclass(frozen=True, slots=True)

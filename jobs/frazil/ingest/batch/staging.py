@@ -21,7 +21,7 @@ from frazil.decode.record_decoder import RecordDecoder
 from frazil.ingest.batch import record_counts
 from frazil.ingest.batch.kafka_rows import kafka_rows
 from frazil.ingest.batch.read import HEADERS, SEPARATE_RANGES, as_records, consumer_options, is_in, read
-from frazil.ingest.batch.record_counts import Filtered
+from frazil.ingest.batch.record_counts import Shaped
 from frazil.ingest.batch.refused_records import refused
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.plan.plan import Plan
@@ -34,7 +34,7 @@ from frazil.schemas.metadata import COORDINATES, INGESTED_AT, ORDER
 from frazil.write.mode import Batch, RowLayout, WriteMode
 
 _UNRESOLVED, _LETTER = "_frazil_unresolved", "_frazil_letter"
-_READ, _FILTERED, _REJECTED = "read", "filtered", "rejected"
+_READ, _SHAPED, _REJECTED = "read", "shaped", "rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ class Staging:
         def rows(records: DataFrame, observed: Observed) -> DataFrame:
             records = record_counts.observe_records(records, observed(_READ), ends, with_key_ids=are_framed)
             landed = decoding.rows(records, self.unplaced())
-            if decoding.filter is not None:
-                landed = record_counts.observe_filtered(landed, observed(_FILTERED), self.mode.dropped())
+            if decoding.shape.is_declared:
+                landed = record_counts.observe_shaped(landed, observed(_SHAPED), decoding.shape, self.mode.dropped())
             return self.mode.planned(landed, self.layout, self._metadata(), batch, observed)
 
         self.job.failpoint("stage.started")
@@ -106,8 +106,8 @@ class Staging:
         staged = self.mode.stage(writer, run, self.layout, batch)
         self.job.failpoint("stage.written")
         read = record_counts.read(run.observed(_READ))
-        filtered = record_counts.filtered(run.observed(_FILTERED)) if decoding.filter is not None else Filtered()
-        return StagedRecords(planned, by_driver, decoding, thorough, staged, read, at, self.layout.key_names, filtered)
+        shaped = record_counts.shaped(run.observed(_SHAPED)) if decoding.shape.is_declared else Shaped()
+        return StagedRecords(planned, by_driver, decoding, thorough, staged, read, at, self.layout.key_names, shaped)
 
     def stage_rejected(self, staged: StagedRecords) -> StagedRejected:
         """Stage the dead letters of a batch, by a second job over the same range, and count them."""

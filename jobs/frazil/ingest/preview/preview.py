@@ -240,7 +240,7 @@ def _rows(staging: Staging, records: Sequence[Record]) -> tuple[tuple[PreviewedR
     decoded = thorough.rows(_frame(staging, records), staging.unplaced())
     values = [*staging.mode.values(staging.layout), *staging.kafka_key()]
     deletes, dropped = is_delete(has_changes=thorough.has_changes), F.lit(False)
-    if thorough.filter is not None:
+    if thorough.shape.filter is not None:
         deletes, dropped = deletes | is_filtered(), is_filtered() & staging.mode.dropped()
     operation = F.when(deletes, "delete").otherwise("write")
     left_out: Column = F.lit(None).cast("array<string>")

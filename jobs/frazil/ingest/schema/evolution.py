@@ -19,7 +19,7 @@ from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes, key_pro
 from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, plain_key, row_key, value_key
 from frazil.decode.keys.row_order import TIMESTAMP, row_order
 from frazil.decode.record_decoder import RecordDecoder
-from frazil.decode.row_filter import row_filter
+from frazil.decode.row_shape import row_shape
 from frazil.decode.writers.seen_frames import MOST, SeenFrames, UnknownSchemas
 from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, ServiceUnavailable, WriteModeDiffers
@@ -200,7 +200,7 @@ class Evolution:
             variants=target,
             required=self._writers.required(values.side.target),
             row_key=identity,
-            filter=row_filter(self._pipeline, self._job.spark, target, identity),
+            shape=row_shape(self._pipeline, self._job.spark, target, identity),
         )
         if self._is_keyed:
             self.may_lack_keys = self._names is None and not self._has_records()

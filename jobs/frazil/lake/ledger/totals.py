@@ -11,7 +11,7 @@ from frazil.lake.ledger.next_offsets import Offsets, canonical
 
 _OF_SOME = (
     *("deletes", "superseded", "late", "marked", "order_ties", "repeated_deletes", "deleted_at"),
-    *("filtered", "filtered_at", "unmatched"),
+    *("filtered", "filtered_at", "unmatched", "late_events"),
 )
 _BY_PARTITION = {"skipped_at", "gaps", "deleted_at", "filtered_at"}
 
@@ -27,10 +27,11 @@ class Counts:
     `order_ties` keys had the same order in two partitions. All are 0 in an append table; what is 0 is not stored.
 
     `filtered` counts records that a declared condition leaves out, by reason, and `filtered_at` by partition. `unmatched` records
-    did not match it and deleted the row of their key: they landed. `rejected` counts records in the dead-letter table by reason;
-    `skipped` those that the declaration lets go, by reason, and `skipped_at` by partition. `gaps` are offsets without a record, by
-    partition, as counted when the batch was read: a compacted topic and the markers of transactions leave them; on a plain topic
-    there are none. `deleted_at` are rows that another engine deleted, by partition, as an operator accepted.
+    did not match it and deleted the row of their key: they landed. `late_events` are rows whose event is late by the declaration.
+    `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and
+    `skipped_at` by partition. `gaps` are offsets without a record, by partition, as counted when the batch was read: a compacted
+    topic and the markers of transactions leave them; on a plain topic there are none. `deleted_at` are rows that another engine
+    deleted, by partition, as an operator accepted.
     """
 
     read: int = 0
@@ -49,6 +50,7 @@ class Counts:
     filtered: Mapping[str, int] = field(default_factory=dict)
     filtered_at: Mapping[int, int] = field(default_factory=dict)
     unmatched: int = 0
+    late_events: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it."""
