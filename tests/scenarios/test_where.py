@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from frazil.clients.registry.schemas import SchemaType
-from frazil.declaration import Append, Changelog, Debezium, ErrorMode, Limits, Order, Shape, Upsert
+from frazil.declaration import Append, Changelog, Debezium, ErrorMode, EventTime, Limits, Order, Shape, Upsert
 from frazil.errors import InvalidInput, RejectedRecords
 from frazil.ingest.preview.preview import preview
 from frazil.ingest.proof_landing import replay
@@ -193,8 +193,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "shape-rows.md"
 @pytest.mark.parametrize("write", [Upsert(key="id"), Append()])
 def test_the_example_of_the_page_does_what_its_table_says(shop_of: ShopOf, write: Any) -> None:
     page, declared = PAGE.read_text("utf-8"), dict[str, Any]()
-    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    block, bounds = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(block, declared)  # of the page
+    assert eval(bounds, {"Shape": Shape, "EventTime": EventTime})
     orders = declared["orders"]
     lines = re.findall(r"^\| `(\{.*?\})` \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
     columns = orders.topic.value.columns
