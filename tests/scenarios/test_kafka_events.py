@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import cycle
 
 import pytest
 from confluent_kafka import Producer
@@ -144,6 +146,10 @@ def test_records_of_an_open_transaction_that_were_read_are_no_truncated_log(shop
             shop.accept(event, waiting)
     producer.commit_transaction()
     shop.produce(values[5:], partition=0)
+    kafka, deadline = shop.job().kafka, time.monotonic() + 20
+    ends = (kafka.offsets(shop.topic, each)[0].stable for each in cycle(Isolation))
+    while next(ends) != next(ends):  # the broker writes the end of the transaction when it has answered
+        assert time.monotonic() < deadline
     shop.drain(waiting, consumers=consumers)
     assert sorted(row["order_id"] for row in shop.landed()) == list(range(6))
 

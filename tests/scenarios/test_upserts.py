@@ -223,8 +223,11 @@ def test_mode_order_and_key_are_compared_inside_the_commit(
     for failpoint in (once("stage.done", change), *[nothing] * (back == SET_KEY)):  # a second run reads the key again
         with pytest.raises(WriteModeDiffers) as refused:
             shop.drain(failpoint=failpoint)
-        said = f"made for write mode {made_for}, and the declaration has upsert by _kafka_key"
-        assert refused.value.what.endswith(said)
+        of_commit = f"made for write mode {made_for}, and the declaration has upsert by _kafka_key"
+        of_start = f"made for write mode {made_for}, and the records have upsert by _kafka_key"
+        if made_for == "upsert":
+            of_start = "the table has no identifier fields, which name its key: another engine removed them"
+        assert (of_commit if failpoint is not nothing else of_start) in refused.value.what
         assert remedy in refused.value.do
     assert [row["user"] for row in shop.landed()] == ["first"]
     shop.sql(f"ALTER TABLE {{}} {back}")

@@ -72,6 +72,9 @@ class KafkaBroker:
 
     def trim(self, name: str, partition: int, before: int) -> None:
         place = TopicPartition(name, partition, before)
+        self._admin.list_topics(
+            name, timeout=10
+        )  # a partition that was added since has a leader that is not known here
         self._admin.delete_records([place])[place].result()
 
     @staticmethod
