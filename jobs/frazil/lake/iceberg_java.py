@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any
@@ -30,8 +31,12 @@ def thrown(error: Py4JJavaError) -> str:
 
 
 def message(error: Py4JJavaError) -> str:
-    """Return the first line of the Java exception's message, and the second if the first ends with a colon."""
-    first, *more = (str(error.java_exception.getMessage()) or thrown(error)).splitlines()
+    """Return the first line of the Java exception's message, and the second if the first ends with a colon.
+
+    A file is its path, without the statistics that Iceberg prints of it.
+    """
+    text = re.sub(r"Generic\w+File\{.*?file_path=([^,}]*).*\}", r"\1", str(error.java_exception.getMessage()))
+    first, *more = (text or thrown(error)).splitlines()
     return f"{first} {more[0]}" if more and first.endswith(":") else first
 
 
