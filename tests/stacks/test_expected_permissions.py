@@ -104,7 +104,7 @@ def test_a_pipeline_that_is_added_has_no_new_permission(
     record = Pipeline(
         topic=Topic("pay.orders", value=Avro(subject_strategy=SubjectStrategy.RECORD)),
         table=Table("sky.orders"),
-        group=group,
+        engine=Spark(group=group),
     )
     after = made(deployment, other, record, topics=(MANAGED,))
     found = reviewed(deployment, after, before)

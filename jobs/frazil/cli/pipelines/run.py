@@ -273,11 +273,12 @@ def _print_result(outcomes: Mapping[str, Outcome], progress: Progress | None, *,
         for note in progress.notes:
             say(note)
         return
-    numbers = ("read", "landed", "rejected", "skipped", "filtered", "batches")
-    shown = table("pipeline", *numbers, "", right=numbers, drop=("batches", "skipped", "filtered"))
+    kinds = ["rejected", "skipped", *(["filtered"] if any(one.total.filtered for one in outcomes.values()) else [])]
+    numbers = ("read", "landed", *kinds, "batches")
+    shown = table("pipeline", *numbers, "", right=numbers, drop=("batches", "skipped"))
     for name, outcome in outcomes.items():
         facts = _facts(outcome)
-        reasons = (sum(facts[kind].values()) for kind in ("rejected", "skipped", "filtered"))
+        reasons = (sum(facts[kind].values()) for kind in kinds)
         cells = (facts["read"], facts["written"], *reasons)
         shown.add_row(name, *map(number, (*cells, facts["batches"])), str(facts["ended"]))
     out().print(shown)
