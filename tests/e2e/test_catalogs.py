@@ -112,5 +112,5 @@ def arguments_of(process: psutil.Process) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("step", ["publish.decided", "publish.filled"])
-def test_an_operator_who_decides_while_a_driver_pauses_fences_it(shop: Shop, tmp_path: Path, step: str) -> None:
+def test_an_operator_who_decides_while_a_driver_pauses_is_obeyed(shop: Shop, tmp_path: Path, step: str) -> None:
     concurrent_drivers.decide_while_one_pauses(shop, tmp_path, step)

@@ -52,7 +52,7 @@ def test_a_twin_that_begins_first_fences_nobody_before_there_is_a_batch(
 @pytest.mark.parametrize(
     ("step", "paused"), _cases(("stage.written", "decide.written", "publish.decided", "publish.filled"))
 )
-def test_an_operator_who_decides_while_a_driver_pauses_fences_it(
+def test_an_operator_who_decides_while_a_driver_pauses_is_obeyed(
     shop: Shop, tmp_path: Path, step: str, paused: Paused
 ) -> None:
     concurrent_drivers.decide_while_one_pauses(shop, tmp_path, step, paused)
