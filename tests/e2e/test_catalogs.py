@@ -9,6 +9,7 @@ import pytest
 
 from frazil.audit.finding import Outcome
 from frazil.clients.secrets import Secrets
+from frazil.declaration import EventTime, Shape, Upsert
 from frazil.declaration.environment import Environment
 from tests.e2e.test_kills import kill
 from tests.support import concurrent_drivers
@@ -42,6 +43,20 @@ def test_a_topic_lands_changes_its_schema_and_is_proven(shop_of: ShopOf) -> None
     assert sorted(row["reason"] for row in shop.dead()) == ["tombstone", "undecodable", "wrong_magic"]
     found = shop.verified()
     assert (found.outcome, found.findings, found.sum_of("read")) == (Outcome.PROVEN, (), 73)
+
+
+@pytest.mark.long
+def test_a_condition_and_bounds_of_events_hold(shop_of: ShopOf) -> None:
+    bounds = EventTime("at", oldest="1 day")
+    shape = Shape(where="id % 2 = 0", event_time=bounds)
+    columns = {"value_format": "json", "columns": ("id long", "at timestamptz")}
+    shop = shop_of(**columns, write=Upsert(key="id"), shape=shape, on_error="dead_letter", max_rejected_percent=100)
+    for number, at in ((2, "2026-01-31"), (3, "2026-01-31"), (4, "2020-01-31"), (6, "2026-01-31")):
+        value = f'{{"id": {number}, "at": "{at}T00:00:00Z"}}'.encode()
+        shop.produce([value], timestamp=1_769_817_600_000)  # 2026-01-31
+    assert shop.drain().rejected == {"event_time": 1}
+    assert sorted(row["id"] for row in shop.landed()) == [2, 6]
+    assert shop.verified(deep=True).outcome is Outcome.PROVEN
 
 
 @pytest.mark.long
