@@ -42,7 +42,8 @@ def answers(rows: DataFrame, sql: str) -> list[Any]:
 
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_each_part_of_an_example_is_in_spark_what_its_text_says(rows: DataFrame, text: str) -> None:
-    named = re.compile(r"'(?:[^'])*'|(?<!\.)\b([sndtblmr])\b(?!')")  # columns, not texts
+    texts = r"'(?:\\.|[^'\\])*'" + r'|"[^"]*"'
+    named = re.compile(rf"{texts}|(?<!\.)\b([sndtblmr])\b(?!')")  # columns, not texts
     for part in re.split(r" or (?![^(]*\))", text):
         plain = named.sub(lambda match: f"{ROW}.{match[1]}" if match[1] else match[0], part)
         assert answers(rows, row_expression(part).sql(ROW)) == answers(rows, plain), part

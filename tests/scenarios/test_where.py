@@ -56,13 +56,24 @@ def test_a_record_for_which_the_condition_fails_is_rejected_with_the_part_that_f
     assert {row["order_id"] for row in shop.landed()} == {1}
     assert (total.filtered, total.rejected) == ({"where": 3}, {"transform_failed": 1})
     (letter,) = shop.dead()
-    assert letter["message"].endswith(f": where {where}, at CAST(`user` AS INT)")
+    assert letter["message"].endswith(f": where {where}, for which these fail by themselves: CAST(`user` AS INT)")
     assert totals(shop) == {"read": 5, "landed": 1, "dead_lettered": 1, "filtered": 3}
     shop.pipeline = replace(shop.pipeline, on_error=ErrorMode.SUSPEND)
     shop.produce([frame(schema, avro(optional, {"order_id": 7, "user": "a secret"}))])
     with pytest.raises(RejectedRecords, match="the declared condition fails") as refused:
         shop.drain()
     assert "a secret" not in str(refused.value)
+
+
+def test_any_expression_lets_other_records_be_rejected(shop_of: ShopOf) -> None:
+    """Not each part of it has a type by itself."""
+    where = (
+        "case when order_id = 1 then true else cast(`user` as int) > 0 end and timestamp_seconds(order_id) is not null"
+    )
+    shop = shop_of(shape=Shape(where=where))
+    shop.produce([b"bad!!", *shop.orders(2, shop.register())])
+    assert shop.drain().rejected == {"wrong_magic": 1, "transform_failed": 1}
+    assert [row["order_id"] for row in shop.landed()] == [1]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -39,7 +40,7 @@ class RowFilter:
     """A condition over rows with these `fields`, in their order. It is asked of records that write a row, and of no others.
 
     With `has_key` a row that does not match becomes that of a delete: it keeps the columns `kept`. With `has_changes` rows say what
-    they do.
+    they do. `parts` are those of the condition that have a type by themselves, as they are written and as Spark's SQL.
     """
 
     condition: RowExpression
@@ -47,6 +48,7 @@ class RowFilter:
     has_key: bool = False
     has_changes: bool = False
     kept: Sequence[str] = ()
+    parts: Sequence[tuple[str, str]] = ()
 
     def applied(self, records: DataFrame, *, once: str) -> DataFrame:
         """Return decoded records with the column `MATCH`; `once` is a nondeterministic column, so that each is computed once."""
@@ -68,11 +70,11 @@ class RowFilter:
         return F.coalesce(F.arrays_overlap(F.col(ROW)[UNAVAILABLE], read), F.lit(False))
 
     def failure(self, spark: SparkSession) -> Column:
-        """Return the condition, and the first part of it that fails for a record: text, never null."""
-        failing = F.lit(self.condition.text)
-        for text, sql in reversed(self.condition.parts(ROW)):
-            failing = F.when(tried(spark, F.struct(F.expr(sql))).isNull(), F.lit(text)).otherwise(failing)
-        return F.concat(F.lit(f"where {self.condition.text}, at "), failing)
+        """Return the condition, and those of its parts that fail for a record by themselves: text, never null."""
+        fails = [F.when(tried(spark, F.struct(F.expr(sql))).isNull(), F.lit(text)) for text, sql in self.parts]
+        listed = F.array_join(F.array_compact(F.array(F.lit(None).cast("string"), *fails)), "; ")
+        which = F.when(listed != "", F.concat(F.lit(", for which these fail by themselves: "), listed))
+        return F.concat(F.lit(f"where {self.condition.text}"), F.coalesce(which, F.lit("")))
 
     @property
     def _row_of_delete(self) -> Column:
@@ -96,10 +98,10 @@ def row_filter(pipeline: Pipeline, spark: SparkSession, target: Struct, key: Row
         return None
     row, where = spark_struct(target), f"pipeline {pipeline.name}, shape.where"
     try:
-        found = spark.createDataFrame([], T.StructType([T.StructField(ROW, row)])).select(F.expr(condition.sql(ROW)))
-        kind = found.schema[0].dataType
-    except AnalysisException as error:
-        what = (error.getMessage() or str(error)).splitlines()[0].replace(f"`{ROW}`.", "").replace(f"{ROW}.", "")
+        kind = _type_of(spark, row, condition.sql(ROW))
+    except (PySparkException, Py4JJavaError) as error:
+        text = error.getMessage() if isinstance(error, PySparkException) else str(error.java_exception)
+        what = (text or str(error)).splitlines()[0].replace(f"`{ROW}`.", "").replace(f"{ROW}.", "")
         columns = ", ".join(name for name in row.names if not name.startswith("_"))
         raise InvalidInput(
             f"the condition {condition.text} does not fit the rows: {what}",
@@ -116,7 +118,23 @@ def row_filter(pipeline: Pipeline, spark: SparkSession, target: Struct, key: Row
         has_key=key is not None,
         has_changes=pipeline.is_change_data,
         kept=(*kept, *added_columns(pipeline.envelope)),
+        parts=[part for part in condition.parts(ROW) if _has_type(spark, row, part[1])],
     )
+
+
+def _type_of(spark: SparkSession, row: T.StructType, sql: str) -> T.DataType:
+    """Return the type of an expression over rows. Raises what Spark does when it types or optimises it."""
+    found = spark.createDataFrame([], T.StructType([T.StructField(ROW, row)])).select(F.expr(sql))
+    cast(Any, found)._jdf.queryExecution().optimizedPlan()
+    return found.schema[0].dataType
+
+
+def _has_type(spark: SparkSession, row: T.StructType, sql: str) -> bool:
+    try:
+        _type_of(spark, row, sql)
+    except (PySparkException, Py4JJavaError):
+        return False
+    return True
 
 
 def is_filtered() -> Column:

@@ -8,19 +8,37 @@ from frazil.declaration import InvalidDeclaration, Shape
 from frazil.declaration.checks.sql_expressions import EXAMPLES, row_expression
 
 REFUSED = {
-    "current_date > d": "CURRENT_DATE",
-    "current_timestamp > t": "CURRENT_TIMESTAMP",
+    "current_timestamp() > t": "the function current_timestamp",
     "now() > t": "the function now",
-    "rand() > n": "RAND()",
-    "uuid() = s": "UUID()",
+    "rand() > n": "the function rand",
+    "uuid() = s": "the function uuid",
+    "t > timestamp 'now'": "is no date",
+    "d > cast('today' as date)": "is no date",
+    "d > cast(concat('to', 'day') as date)": "reads no column",
+    "t > to_timestamp('now')": "reads no column",
+    "cast(case when true then 'now' end as timestamp) < t": "reads no column",
+    "cast(n as decimal(`10, 2)) > 1 or rand() > 0.5 or cast(n as decimal(10`)) = 1": "is no",
+    "t + interval 1 `day or rand() > 0.5 or t`": "is no",
+    "t - interval 1 day 2 hours < t": "several units",
+    "t - interval n day < t": "is no interval",
+    "t - interval '1-2' year to month < t": "is no interval",
+    "r.upper(s) = 'a'": "is no field",
+    "n in ()": "lists nothing",
+    r"concat(s, '$\{spark.x}') = 'a'": "it holds ${",
+    r"concat(s, '\u0024{env:HOME}') = 'a'": "it holds ${",
+    "cast(n as decimal(50, 2)) = 1": "is no size of a type",
+    "cast(s as string collate utf8_lcase) = 'A'": "is no plain type",
+    "cast(s as varchar(3)) = 'a'": "with a length",
+    "n = 99999999999999999999999999999999999999999": "too long",
+    "n = 99999999999999999999L": "too long",
     "input_file_name() = s": "input_file_name",
     "spark_partition_id() = n": "spark_partition_id",
     "java_method('a', 'b') = s": "java_method",
     "raise_error(s) = s": "raise_error",
     "n in (select 1)": "SELECT 1",
-    "exists(l, x -> x > 1)": "EXISTS",
-    "sum(n) > 1": "SUM(n)",
-    "row_number() over () = n": "ROW_NUMBER",
+    "exists(l, x -> x > 1)": "is not allowed",
+    "sum(n) > 1": "the function sum",
+    "row_number() over () = n": "is not allowed",
     "n = :p": ":p",
     "cast(s as struct<x: int>) = r": "STRUCT",
     "n = 1; drop table t": "not one expression",
@@ -49,6 +67,12 @@ def test_names_are_those_of_the_row_and_are_quoted() -> None:
     )
 
 
+def test_a_name_without_parentheses_is_a_column_and_arguments_stay_as_they_are() -> None:
+    assert row_expression("current_date > d").sql("_row") == "`_row`.`current_date` > `_row`.`d`"
+    text = row_expression("datediff(`day, d) or rand() > 0.5`, d) = 1 and to_date(s, 'd.M.y') is null").sql("_row")
+    assert text == "DATEDIFF(`_row`.`day, d) or rand() > 0.5`, `_row`.`d`) = 1 AND TO_DATE(`_row`.`s`, 'd.M.y') IS NULL"
+
+
 def test_an_expression_is_the_same_after_it_was_written() -> None:
     """Names are `t.x` then, and all else stays: what is written is read as the same tree again."""
     for text in EXAMPLES:
@@ -56,6 +80,7 @@ def test_an_expression_is_the_same_after_it_was_written() -> None:
         assert row_expression(once).sql("t").replace("`t`.`t`.", "`t`.") == once
 
 
-def test_the_parts_that_may_fail_are_listed_from_the_inside() -> None:
-    found = [text for text, _ in row_expression("cast(s as int) / n > 1 and not n = 2").parts("_row")]
-    assert found == ["n = 2", "CAST(s AS INT)", "CAST(s AS INT) / n", "CAST(s AS INT) / n > 1"]
+def test_the_parts_that_may_fail_are_calls_casts_and_divisions() -> None:
+    text = "case when cast(s as int) / n > 1 then lower(s) = 'a' end and not n = 2"
+    found = [part for part, _ in row_expression(text).parts("_row")]
+    assert found == ["CAST(s AS INT) / n", "CAST(s AS INT)", "LOWER(s)"]

@@ -5,13 +5,15 @@ Spark gets no text of a declaration, only what is rendered from the tree; what `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from frazil.declaration.checks.constraints import shown
+from frazil.declaration.checks.constraints import LONG_MAX, shown
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "s = 'a' and n <> 1 or not n < 2 and n <= 3 or n > 4 or n >= 5 or n <=> 6 or (s is null) or s is not true",
     "n in (1, 2) or n not in (3) or n between 1 and 2 or s like 'a%' or s ilike 'a%' or s rlike r'^a' and false",
+    r"""s = 'a\'b\\c\nd%\%_' or s like 'a\\%\_%' or s = r'\d' or s = "it's" or s = '-- /* no comment */'""",
     "n + 1 - 2 * 3 / 4 % 5 > -n or n div 2 = 1.5 or s || 'x' = 'y'",
     "case when n = 1 then s when n = 2 then null else 'c' end = case s when 'x' then 'y' end or if(n = 1, true, false)",
     "cast(n as string) = 'a' or try_cast(s as int) = 1 or cast(s as bigint) = 1 or cast(s as float) = 1 or cast(s as double) = 1",
@@ -33,14 +36,19 @@ EXAMPLES = (
     "abs(n) = round(n, 2) or round(n) = floor(n) or ceil(n) = sign(n) or greatest(n, 1) = least(n, 2) or mod(n, 2) = 1",
     "to_date(s) = to_date(s, 'yyyy') or to_timestamp(s) = to_timestamp(s, 'yyyy') or date_trunc('month', t) = trunc(d, 'year')",
     "year(t) = month(t) or day(t) = hour(t) or minute(t) = second(t) or quarter(t) = dayofweek(t) or datediff(d, d) = 1",
+    """to_date(s, 'd.M.y') = to_date(s, 'yyyy-MM-dd') or date_format(t, "'y' E") = s or trunc(d, s) = date_trunc(s, t)""",
     "date_add(d, 1) = date_sub(d, 1) or add_months(d, 1) = last_day(d) or date_format(t, 'yyyy') = from_unixtime(n)",
     "timestamp_seconds(n) = timestamp_millis(n) or timestamp_micros(n) = t or unix_timestamp(t) = unix_millis(t)",
     "l[0] = element_at(l, 1) or m['k'] = element_at(m, 'k') or size(l) = 1 or array_contains(l, 1) or r.a.b = r.c[0].d",
-    "map_keys(m)[0] = map_values(m)[0] or array_join(l, ',') = get_json_object(s, '$.a') or array_max(l) = array_min(l)",
+    "map_keys(m)[0] = map_values(m)[0] or array_join(l, ',') = get_json_object(s, '$.a[0]') or array_max(l) = array_min(l)",
+    "get_json_object(s, 'a') = s",
     "sha2(s, 256) = md5(s) or hex(s) = base64(b) or unbase64(s) = b or crc32(s) = 1",
 )
 """All that an expression may hold: operators, types and functions, each of which has one answer for a row (UTC). `s` is text, `n` a
 number, `d` a date, `t` a timestamp, `b` bytes, `l` a list, `m` a map and `r` a struct. A test runs them in Spark as they are."""
+MOST_PARTS = 16
+_LONGEST = 10_000
+_UNITS = ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 _DO = "The page shape-rows lists what an expression may hold"
 
 
@@ -60,14 +68,12 @@ class RowExpression:
         return _rendered(_read(self.text), row)
 
     def parts(self, row: str) -> list[tuple[str, str]]:
-        """Return the expressions in it that may fail, innermost first: as they are written, and as Spark's SQL."""
+        """Return the first `MOST_PARTS` calls, casts and divisions in it: as they are written, and as Spark's SQL."""
         from sqlglot import expressions as e
 
-        may_fail = (e.Func, e.Bracket, e.Binary, e.Neg)
-        found = [
-            node for node in _read(self.text).dfs() if isinstance(node, may_fail) and not isinstance(node, e.Connector)
-        ]
-        return [(node.sql("spark", comments=False), _rendered(node, row)) for node in reversed(found)]
+        may_fail = (e.Anonymous, e.Cast, e.Div, e.IntDiv, e.Mod)
+        found = [node for node in _read(self.text).find_all(*may_fail, bfs=False) if node.find(e.Column)]
+        return [(node.sql(_dialect(), comments=False), _rendered(node, row)) for node in found[:MOST_PARTS]]
 
 
 def row_expression(text: str) -> RowExpression:
@@ -85,29 +91,95 @@ def _read(text: str) -> Expr:
     tree = _parsed(text)
     kinds, names, types = _allowed()
     for node in tree.walk():
-        name = _name(node)
-        if name is not None and name not in names:
+        if (name := _name(node)) is not None and name not in names:
             raise _refused(f"the function {name} is not allowed")
         if type(node) not in kinds or (type(node).__name__ == "DataType" and node.this not in types):
-            raise _refused(f"{shown(node.sql('spark', comments=False))} is not allowed")
+            raise _refused(f"{shown(node.sql(_dialect(), comments=False))} is not allowed")
+        if what := _misuse(node):
+            raise _refused(f"{shown(node.sql(_dialect(), comments=False))} {what}")
+    if "${" in _rendered(tree, "row"):
+        raise _refused("it holds ${, which Spark replaces by a variable", "Split it, such as concat(name, '$', '{x}')")
     if not list(_paths(tree)):
         raise _refused(f"{shown(text)} reads no column", "Name a column of the row")
     return tree
 
 
-def _parsed(text: str) -> Expr:
-    from sqlglot import parse, tokenize  # 50 ms, and most declarations have no expression
-    from sqlglot.errors import SqlglotError
+def _misuse(node: Expr) -> str:
+    """Return what is wrong with a node of an allowed kind: its parts are written for Spark as they are. Empty if nothing is."""
+    from sqlglot import expressions as e
 
+    match node:
+        case e.Var() if not isinstance(node.parent, e.Interval) or node.name.upper().removesuffix("S") not in _UNITS:
+            return f"is no unit: it takes {', '.join(_UNITS).lower()}"
+        case e.Interval() if not (isinstance(node.this, e.Literal) and re.fullmatch(r"\d{1,9}", node.name)):
+            return "is no interval of a whole number"
+        case e.DataTypeParam() if not (isinstance(node.this, e.Literal) and re.fullmatch(r"[12]?\d|3[0-8]", node.name)):
+            return "is no size of a type"
+        case e.DataType() if any(not isinstance(one, e.DataTypeParam) for one in node.iter_expressions()):
+            return "is no plain type"
+        case e.Literal() if not node.is_string and len(re.sub(r"\D", "", node.name)) > 38:
+            return "is too long a number"
+        case e.Dot() if not isinstance(node.expression, e.Identifier) or isinstance(node.this, e.Identifier):
+            return "is no field of a struct"
+        case e.In() if not node.expressions:
+            return "lists nothing"
+        case e.Cast() if isinstance(node.this, e.Literal):
+            return _misuse_of_literal(node)
+        case e.Anonymous() | e.Case() | e.DPipe() | e.Cast() if node.find(e.Column) is None:
+            return "reads no column: write its value"
+    return ""
+
+
+def _misuse_of_literal(cast: Any) -> str:
+    """Return what is wrong with a literal of a type. Of a text like `now` Spark makes the time at which it runs."""
+    text, of = cast.this.name, cast.to.this.value
+    if not cast.this.is_string:
+        return "" if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) < LONG_MAX else "is too long a number"
+    if of == "DATE" or of.startswith("TIMESTAMP"):
+        try:
+            (date if of == "DATE" else datetime).fromisoformat(text)
+        except ValueError:
+            return "is no date: write it as '2026-01-31', and a timestamp as '2026-01-31 10:20:30'"
+    return ""
+
+
+def _parsed(text: str) -> Expr:
+    from sqlglot import parse, tokenize
+    from sqlglot.errors import SqlglotError
+    from sqlglot.expressions import Interval
+
+    if len(text) > _LONGEST:
+        raise _refused(f"it has more than {_LONGEST:,} characters", "Write a shorter one")
     try:
-        tokens, trees = tokenize(text, read="spark"), parse(text, read="spark")
+        tokens, trees = tokenize(text, read="spark"), parse(text, read=_dialect())
     except (SqlglotError, RecursionError, ValueError) as error:
         raise _refused(f"{shown(text)} is no SQL expression: {str(error).splitlines()[0]}") from None
-    if any(one.token_type.name == other.token_type.name == "STRING" for one, other in pairwise(tokens)):
+    kinds = [token.token_type.name for token in tokens]
+    if not {"CHAR", "NCHAR", "VARCHAR", "NVARCHAR"}.isdisjoint(kinds):
+        raise _refused("a text with a length is not allowed", "Cast to string")
+    if any(one == other == "STRING" for one, other in pairwise(kinds)):
         raise _refused("two texts follow each other", r"Write \' for a quote in a text, and || to join two")
     if len(trees) != 1 or trees[0] is None:
         raise _refused(f"{shown(text)} is not one expression")
+    if kinds.count("INTERVAL") != len(list(trees[0].find_all(Interval))):
+        raise _refused("an interval has several units", "Write one interval for each unit")
     return trees[0]
+
+
+@lru_cache(maxsize=1)
+def _dialect() -> Any:
+    """Return Spark's dialect that takes each function as it is written: sqlglot knows other meanings of their arguments."""
+    from sqlglot.dialects.spark import Spark  # 0.4 s, and most declarations have no expression
+
+    class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items() if name in ("CAST", "TRY_CAST")
+        }
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": Spark.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
+
+    return type("Rows", (Spark,), {"Parser": Parser})
 
 
 @lru_cache(maxsize=1)
@@ -120,7 +192,7 @@ def _allowed() -> tuple[frozenset[type], frozenset[str], frozenset[Any]]:
 
 
 def _name(node: Expr) -> str | None:
-    """Return the name of a function that sqlglot has no kind of node for."""
+    """Return the name of a function."""
     return str(node.this).lower() if type(node).__name__ == "Anonymous" else None
 
 
@@ -139,4 +211,4 @@ def _rendered(tree: Expr, row: str) -> str:
         parts = [e.to_identifier(row, quoted=True), *(e.to_identifier(part.name, quoted=True) for part in node.parts)]
         return e.Dot.build(parts)
 
-    return str(tree.copy().transform(placed).sql("spark", comments=False, identify=True))
+    return str(tree.copy().transform(placed).sql(_dialect(), comments=False, identify=True))
