@@ -133,6 +133,30 @@ def test_a_late_record_does_not_bring_back_a_row_that_stopped_matching(shop_of: 
     shop.assert_proven(deep=True)
 
 
+@pytest.mark.parametrize("write", [Upsert(), Changelog()])
+def test_a_condition_reads_a_column_of_the_records_key(shop_of: ShopOf, write: Any) -> None:
+    """The value lacks it."""
+    shop = shop_of(write=write, key_format="avro", shape=Shape(where="id < 10 and word = 'in'"))
+    key, value = record("K", id="long"), record("V", word="string")
+    key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
+    schema = shop.register(value)
+    for number, word in ((1, "in"), (2, "out"), (99, "in"), (3, "in")):
+        body = frame(schema, avro(value, {"word": word}))
+        shop.produce([body], key=frame(key_id, avro(key, {"id": number})), partition=0)
+    shop.drain()
+    rows = shop.landed()
+    assert {row["id"] for row in rows if row.get("_op") != "d"} == {1, 3}
+    assert {row["id"] for row in rows if row.get("_op") == "d"} == (set() if isinstance(write, Upsert) else {2, 99})
+    shop.assert_proven(deep=True)
+
+
+def test_a_tombstone_that_is_a_row_of_nulls_is_not_asked(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Append(on_tombstone="null_row"), shape=Shape(where="order_id > 0"))
+    shop.produce([*shop.orders(2, shop.register()), None])
+    assert shop.drain().filtered == {"where": 1}
+    assert sorted(str(row["order_id"]) for row in shop.landed()) == ["1", "None"]
+
+
 def changes(source: Source) -> None:
     """Write changes of each kind, some of which match the condition."""
     for number in range(4):

@@ -43,12 +43,12 @@ def is_delete(*, has_changes: bool) -> Column:
     return has_no_value | F.coalesce(F.col(ROW)[OPERATION] == Operation.DELETE.value, F.lit(False))
 
 
-def writes_row(*, has_key: bool, has_changes: bool) -> Column:
-    """Return whether a record was decoded, and writes the row of its key, or a row of a table without one."""
-    is_write = F.coalesce(F.col(ROW)[DECODED], F.lit(False))
+def writes_row(*, has_changes: bool) -> Column:
+    """Return whether a record was decoded, has a value, and writes a row; never null."""
+    is_write = F.coalesce(F.col(ROW)[DECODED], F.lit(False)) & F.col("value").isNotNull()
     if has_changes:
         is_write &= F.coalesce(F.col(ROW)[OPERATION] == Operation.WRITE.value, F.lit(False))
-    return is_write & F.col("value").isNotNull() if has_key else is_write
+    return is_write
 
 
 def without(records: DataFrame, column: str, is_null: Column) -> DataFrame:

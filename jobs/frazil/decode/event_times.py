@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from frazil.declaration import Pipeline
 from frazil.declaration.checks.constraints import seconds_of
 from frazil.decode.decoded_columns import ROW, writes_row
+from frazil.decode.keys.row_key import RowKey
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Kind, Primitive, Struct
 
@@ -25,7 +26,7 @@ class EventTimes:
     newest: str | None
     lateness: str | None
     is_date: bool
-    has_key: bool
+    key: RowKey | None
     has_changes: bool
 
     def problem(self) -> Column:
@@ -39,27 +40,26 @@ class EventTimes:
         if self.oldest is not None:
             before = F.lit(f"{self.column}: more than {self.oldest} before the record")
             found = F.when(-self._ahead() > seconds_of(self.oldest), before).otherwise(found)
-        return F.when(writes_row(has_key=self.has_key, has_changes=self.has_changes), found)
+        return F.when(writes_row(has_changes=self.has_changes), found)
 
     def is_late(self) -> Column:
         """Return whether the event of a row is late; never null."""
         if self.lateness is None:
             return F.lit(False)
-        is_late = writes_row(has_key=self.has_key, has_changes=self.has_changes) & (
-            -self._ahead() > seconds_of(self.lateness)
-        )
+        is_late = writes_row(has_changes=self.has_changes) & (-self._ahead() > seconds_of(self.lateness))
         return F.coalesce(is_late, F.lit(False))
 
     def _ahead(self) -> Column:
         """Return how many seconds the event is after its record; null if one of them has no time. No date is too far for it."""
-        value = F.col(ROW)[self.column]
+        of_key = self.key.values() if self.key is not None else {}  # the value may lack a column of the key
+        value = of_key.get(self.column, F.col(ROW)[self.column])
         of_event = (
             F.unix_date(value) * F.lit(86_400.0) if self.is_date else F.unix_micros(value.cast("timestamp")) / 1e6
         )
         return of_event - F.unix_micros("timestamp") / 1e6
 
 
-def event_times(pipeline: Pipeline, target: Struct, *, has_key: bool) -> EventTimes | None:
+def event_times(pipeline: Pipeline, target: Struct, key: RowKey | None) -> EventTimes | None:
     """Return the declared bounds over rows of this type; None if none are declared.
 
     Raises `InvalidInput` if the rows have no such column, or one of another type.
@@ -79,4 +79,4 @@ def event_times(pipeline: Pipeline, target: Struct, *, has_key: bool) -> EventTi
         )
     bounds = declared.oldest, declared.newest, declared.lateness
     is_date, has_changes = of.kind is Kind.DATE, pipeline.is_change_data
-    return EventTimes(declared.column, *bounds, is_date=is_date, has_key=has_key, has_changes=has_changes)
+    return EventTimes(declared.column, *bounds, is_date=is_date, key=key, has_changes=has_changes)

@@ -32,32 +32,36 @@ from frazil.envelopes.envelope import Operation
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Struct
 
-_HOLDS = "holds"
+_HOLDS, _ASKED = "holds", "_frazil_asked"
 
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
     """A condition over rows with these `fields`, in their order. It is asked of records that write a row, and of no others.
 
-    With `has_key` a row that does not match becomes that of a delete: it keeps the columns `kept`. With `has_changes` rows say what
-    they do. `parts` are those of the condition that have a type by themselves, as they are written and as Spark's SQL.
+    With a `key` it reads the columns of the key, which the value may lack, and a row that does not match becomes that of a delete:
+    it keeps the columns `kept`. With `has_changes` rows say what they do. `parts` are those of the condition that have a type by
+    themselves, as they are written and as Spark's SQL.
     """
 
     condition: RowExpression
     fields: tuple[str, ...]
-    has_key: bool = False
+    key: RowKey | None = None
     has_changes: bool = False
     kept: Sequence[str] = ()
     parts: Sequence[tuple[str, str]] = ()
 
     def applied(self, records: DataFrame, *, once: str) -> DataFrame:
         """Return decoded records with the column `MATCH`; `once` is a nondeterministic column, so that each is computed once."""
-        condition = F.coalesce(F.expr(self.condition.sql(ROW)), F.lit(False))
-        is_asked = writes_row(has_key=self.has_key, has_changes=self.has_changes) & ~self.omits()
-        asked = F.when(is_asked, condition).otherwise(F.lit(True))
+        of_key = self.key.values() if self.key is not None else {}
+        read = [name for name in self.fields if name in {*self.condition.columns}]
+        row = F.struct(*(of_key.get(name, F.col(ROW)[name]).alias(name) for name in read))
+        records = records.withColumns({_ASKED: row, once: F.spark_partition_id()})
+        condition = F.coalesce(F.expr(self.condition.sql(_ASKED)), F.lit(False))
+        asked = F.when(writes_row(has_changes=self.has_changes) & ~self.omits(), condition).otherwise(F.lit(True))
         made = F.struct(asked.alias(_HOLDS))
         records = records.withColumns({MATCH: tried(records.sparkSession, made), once: F.spark_partition_id()})
-        if not self.has_key:
+        if self.key is None:
             return records
         row = F.when(is_filtered(), self._row_of_delete).otherwise(F.col(ROW))
         return records.withColumns({ROW: row, once: F.spark_partition_id()})
@@ -98,10 +102,10 @@ def row_filter(pipeline: Pipeline, spark: SparkSession, target: Struct, key: Row
         return None
     row, where = spark_struct(target), f"pipeline {pipeline.name}, shape.where"
     try:
-        kind = _type_of(spark, row, condition.sql(ROW))
+        kind = _type_of(spark, row, condition.sql(_ASKED))
     except (PySparkException, Py4JJavaError) as error:
         text = error.getMessage() if isinstance(error, PySparkException) else str(error.java_exception)
-        what = (text or str(error)).splitlines()[0].replace(f"`{ROW}`.", "").replace(f"{ROW}.", "")
+        what = (text or str(error)).splitlines()[0].replace(f"`{_ASKED}`.", "").replace(f"{_ASKED}.", "")
         columns = ", ".join(name for name in row.names if not name.startswith("_"))
         raise InvalidInput(
             f"the condition {condition.text} does not fit the rows: {what}",
@@ -115,16 +119,16 @@ def row_filter(pipeline: Pipeline, spark: SparkSession, target: Struct, key: Row
     return RowFilter(
         condition=condition,
         fields=(*row.names, *(field.name for field in CHANGE if pipeline.is_change_data), DECODED),
-        has_key=key is not None,
+        key=key,
         has_changes=pipeline.is_change_data,
         kept=(*kept, *added_columns(pipeline.envelope)),
-        parts=[part for part in condition.parts(ROW) if _has_type(spark, row, part[1])],
+        parts=[part for part in condition.parts(_ASKED) if _has_type(spark, row, part[1])],
     )
 
 
 def _type_of(spark: SparkSession, row: T.StructType, sql: str) -> T.DataType:
     """Return the type of an expression over rows. Raises what Spark does when it types or optimises it."""
-    found = spark.createDataFrame([], T.StructType([T.StructField(ROW, row)])).select(F.expr(sql))
+    found = spark.createDataFrame([], T.StructType([T.StructField(_ASKED, row)])).select(F.expr(sql))
     cast(Any, found)._jdf.queryExecution().optimizedPlan()
     return found.schema[0].dataType
 

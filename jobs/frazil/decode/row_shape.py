@@ -28,5 +28,5 @@ class RowShape:
 
 def row_shape(pipeline: Pipeline, spark: SparkSession, target: Struct, key: RowKey | None) -> RowShape:
     """Return the declared shape of rows of this type. Raises `InvalidInput` if it does not fit them."""
-    times = event_times(pipeline, target, has_key=key is not None)
+    times = event_times(pipeline, target, key)
     return RowShape(row_filter(pipeline, spark, target, key), times)

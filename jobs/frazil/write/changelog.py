@@ -35,7 +35,9 @@ class ChangelogMode(KeyedMode):
 
     def dropped(self) -> Column:
         """See `WriteMode`: an insert, or a row of a snapshot, that does not match was in no table before."""
-        return F.col(ROW)[WRITE_KIND].isin("c", "r") if self._pipeline.is_change_data else F.lit(False)
+        if not self._pipeline.is_change_data:
+            return F.lit(False)
+        return F.coalesce(F.col(ROW)[WRITE_KIND].isin("c", "r"), F.lit(False))
 
     def values(self, layout: RowLayout) -> list[Column]:
         """Return the columns of the value, and those that say what the record did.

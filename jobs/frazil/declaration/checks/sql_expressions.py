@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil.declaration.checks.constraints import LONG_MAX, shown
@@ -47,6 +47,7 @@ EXAMPLES = (
 """All that an expression may hold: operators, types and functions, each of which has one answer for a row (UTC). `s` is text, `n` a
 number, `d` a date, `t` a timestamp, `b` bytes, `l` a list, `m` a map and `r` a struct. A test runs them in Spark as they are."""
 MOST_PARTS = 16
+_PATTERNS = ("regexp_like", "regexp_replace", "regexp_extract", "split")
 _LONGEST = 10_000
 _UNITS = ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 _DO = "The page shape-rows lists what an expression may hold"
@@ -72,13 +73,16 @@ class RowExpression:
         from sqlglot import expressions as e
 
         may_fail = (e.Anonymous, e.Cast, e.Div, e.IntDiv, e.Mod)
-        found = [node for node in _read(self.text).find_all(*may_fail, bfs=False) if node.find(e.Column)]
-        return [(node.sql(_dialect(), comments=False), _rendered(node, row)) for node in found[:MOST_PARTS]]
+        found = (node for node in _read(self.text).find_all(*may_fail, bfs=False) if node.find(e.Column))
+        return [(node.sql(_dialect(), comments=False), _rendered(node, row)) for node in islice(found, MOST_PARTS)]
 
 
 def row_expression(text: str) -> RowExpression:
     """Return the expression of a text. Raises `InvalidDeclaration` with its one problem."""
-    _read(text)
+    try:
+        _read(text)
+    except RecursionError:
+        raise _refused("it is nested too deeply", "Write a simpler one") from None
     return RowExpression(text)
 
 
@@ -125,8 +129,21 @@ def _misuse(node: Expr) -> str:
             return "lists nothing"
         case e.Cast() if isinstance(node.this, e.Literal):
             return _misuse_of_literal(node)
+        case e.RegexpLike() if what := _misuse_of_pattern(node.expression):
+            return what
+        case e.Anonymous() if node.name.lower() in _PATTERNS and (what := _misuse_of_pattern(*node.expressions[1:2])):
+            return what
         case e.Anonymous() | e.Case() | e.DPipe() | e.Cast() if node.find(e.Column) is None:
             return "reads no column: write its value"
+    return ""
+
+
+def _misuse_of_pattern(pattern: Any = None) -> str:
+    """Return what is wrong with a regular expression: where a group with choices repeats, a long text overflows Java's stack."""
+    if type(pattern).__name__ not in ("Literal", "RawString"):
+        return "has no pattern that is a text"
+    if re.search(r"\([^()]*[|*+?{][^()]*\)[*+{]", pattern.name.replace("(?:", "(")):
+        return "repeats a group with choices, which fails for long texts: write a class such as [ab]*"
     return ""
 
 
@@ -152,7 +169,7 @@ def _parsed(text: str) -> Expr:
         raise _refused(f"it has more than {_LONGEST:,} characters", "Write a shorter one")
     try:
         tokens, trees = tokenize(text, read="spark"), parse(text, read=_dialect())
-    except (SqlglotError, RecursionError, ValueError) as error:
+    except (SqlglotError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise _refused(f"{shown(text)} is no SQL expression: {str(error).splitlines()[0]}") from None
     kinds = [token.token_type.name for token in tokens]
     if not {"CHAR", "NCHAR", "VARCHAR", "NVARCHAR"}.isdisjoint(kinds):
