@@ -19,7 +19,6 @@ from infra.confluent.managed_topic import ManagedTopic
 from infra.tf import App
 from stacks.spec.deployments import Confluent
 from stacks.stacks.compose import compose
-from tests.stacks.synthesised import TODAY
 from tests.support.standin_cloud import CLICK, LOCAL, Cloud
 
 SHARED = {"environment": [{"id": "env-shared"}], "cloud": "AWS", "region": LOCAL.region}
@@ -42,7 +41,7 @@ class ComposedCloud:
         try:
             app = App(outdir=str(self.folder / "cdktf.out"))
             deployment = replace(LOCAL, confluent=confluent)
-            compose(app, deployment, pipelines, topics, today=TODAY, text_of=lambda file: CLICK, **more)
+            compose(app, deployment, pipelines, topics, text_of=lambda file: CLICK, **more)
             app.synth()
         finally:
             for name, value in before.items():
