@@ -103,7 +103,7 @@ def test_a_project_of_the_wheel_is_reviewed_released_deployed_and_lands_its_reco
     declare(project)
     project.follow("## 2. Cost and review, without an account")
     offline = project.reviewed("--offline", expect=CHANGES)
-    assert "\nNo dangers. " in offline
+    assert "\nNo dangers." in offline
     assert re.search(r"\| `orders` \| `\w+\.orders` \| new \|", offline)
     assert "| EMR Serverless | 0.00 |" in offline
 
