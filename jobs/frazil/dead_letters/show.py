@@ -96,7 +96,7 @@ class DeadLetterView:
 def show(
     pipeline: Pipeline, lake: Lake, *, partition: int, offset: int, schemas: Registry | None = None
 ) -> DeadLetterView | None:
-    """Return the newest dead letter of a record; None if that record is none. Without a registry the rest is shown all the same."""
+    """Return the newest dead letter of a record; None if there is none. Without a registry, the writer's schema is omitted."""
     table = lake.table(pipeline.table.dead_letters)
     place = [Where(column="partition", equal=partition), Where(column="offset", equal=offset)]
     columns = (*COLUMNS, "topic", "headers", "key", "value")

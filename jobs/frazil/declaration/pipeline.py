@@ -63,7 +63,7 @@ class Pipeline:
         "pipeline stops until an operator decides. Skipped records count, tombstones do not. Default: 50. With 100 it never stops.",
         between(1, 100),
     ] = None
-    shape: Annotated[Shape, "How a row is shaped before it lands. Default: it lands as it is."] = Shape()
+    shape: Annotated[Shape, "The shape of rows before they land. Default: they land as they are."] = Shape()
     headers: Annotated[bool, "Keep the records' headers. If false, their column stays null."] = True
     kafka: Annotated[Reading, "How Kafka's consumer reads the topic."] = Reading()
 

@@ -32,7 +32,7 @@ class EventTime:
 
 @declared
 class Shape:
-    """How a row is shaped before it lands. An expression is SQL over its columns; the page shape-rows says what it may hold.
+    """The shape of rows before they land. An expression is SQL over its columns; the page shape-rows says what it may hold.
 
     A record for which an expression fails is rejected (`transform_failed`), as `on_error` says.
     """

@@ -54,7 +54,7 @@ class RowFilter:
     def applied(self, records: DataFrame, *, once: str) -> DataFrame:
         """Return decoded records with the column `MATCH`; `once` is a nondeterministic column, so that each is computed once."""
         of_key = self.key.values() if self.key is not None else {}
-        read = [name for name in self.fields if name in {*self.condition.columns}]
+        read = [name for name in self.fields if name.lower() in self.condition.columns]
         row = F.struct(*(of_key.get(name, F.col(ROW)[name]).alias(name) for name in read))
         records = records.withColumns({_ASKED: row, once: F.spark_partition_id()})
         condition = F.coalesce(F.expr(self.condition.sql(_ASKED)), F.lit(False))

@@ -47,16 +47,8 @@ _PLACE = ("_kafka_partition", "_kafka_offset")
 _HEADERS = "_kafka_headers"
 _HELD, _AGAIN = "_frazil_held", "_frazil_again"
 _TEXT = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
-_KEEP_ROWS = {
-    *(
-        "topic-recreated",
-        "log-truncated",
-        "log-truncated-replay",
-        "rolled-back-hold",
-        "ledger-lost",
-        ledger.ROWS_DELETED,
-    )
-}
+_LOGS = {"topic-recreated", "log-truncated", "log-truncated-replay"}
+_KEEP_ROWS = {*_LOGS, "rolled-back-hold", "ledger-lost", ledger.ROWS_DELETED}
 _WHAT = {
     Flaw.ROW_ABSENT: "{} keys of the topic have no row",
     Flaw.ROW_LEFT: "{} rows have keys that the topic has not, or has deleted",

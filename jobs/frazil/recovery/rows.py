@@ -19,7 +19,7 @@ from frazil.lake.ledger.entries import entry_of_head
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.lineage import head_follows, lineage
 from frazil.lake.ledger.next_offsets import Offsets
-from frazil.lake.ledger.totals import Total
+from frazil.lake.ledger.totals import Total, absent
 from frazil.recovery import decisions
 from frazil.recovery.decisions import LETTERS, Acceptance, Accepted, not_happened
 from frazil.recovery.only_copies import check_is_in_log, check_lands_again
@@ -69,11 +69,11 @@ def _expected(pipeline: Pipeline, entry: Entry, end: Offsets) -> dict[int, int]:
         )
     expected = dict[int, int]()
     for p in {*end.at, *totals.at, *(c.partition for c in totals.closed)}:
-        accounts = [(c.start, c.end, c.absent) for c in totals.closed if c.partition == p]
+        accounts = [(c.start, c.end, absent(c)) for c in totals.closed if c.partition == p]
         if p in totals.at or p in end.at:
             now = totals.at.get(p, Total(0))  # a partition that was added later begins at 0
-            accounts.append((now.start, end.at.get(p, now.start), now.absent))
-        expected[p] = sum(to - start - absent for start, to, absent in accounts)
+            accounts.append((now.start, end.at.get(p, now.start), absent(now)))
+        expected[p] = sum(to - start - without_row for start, to, without_row in accounts)
     return expected
 
 

@@ -114,17 +114,17 @@ def _misuse(node: Expr) -> str:
 
     match node:
         case e.Var() if not isinstance(node.parent, e.Interval) or node.name.upper().removesuffix("S") not in _UNITS:
-            return f"is no unit: it takes {', '.join(_UNITS).lower()}"
+            return f"is not a unit of an interval: write {', '.join(_UNITS).lower()}"
         case e.Interval() if not (isinstance(node.this, e.Literal) and re.fullmatch(r"\d{1,9}", node.name)):
-            return "is no interval of a whole number"
+            return "needs a whole number, such as interval 2 day"
         case e.DataTypeParam() if not (isinstance(node.this, e.Literal) and re.fullmatch(r"[12]?\d|3[0-8]", node.name)):
-            return "is no size of a type"
+            return "is not the size of a type: a decimal has at most 38 digits"
         case e.DataType() if any(not isinstance(one, e.DataTypeParam) for one in node.iter_expressions()):
-            return "is no plain type"
+            return "is a type with other parts than a size"
         case e.Literal() if not node.is_string and len(re.sub(r"\D", "", node.name)) > 38:
             return "is too long a number"
         case e.Dot() if not isinstance(node.expression, e.Identifier) or isinstance(node.this, e.Identifier):
-            return "is no field of a struct"
+            return "is not a field of a struct"
         case e.In() if not node.expressions:
             return "lists nothing"
         case e.Cast() if isinstance(node.this, e.Literal):
@@ -155,8 +155,11 @@ def _misuse_of_literal(cast: Any) -> str:
     if of == "DATE" or of.startswith("TIMESTAMP"):
         try:
             (date if of == "DATE" else datetime).fromisoformat(text)
+            is_date = re.match(r"\d{4}-\d\d-\d\d", text) is not None  # Python reads weeks, too
         except ValueError:
-            return "is no date: write it as '2026-01-31', and a timestamp as '2026-01-31 10:20:30'"
+            is_date = False
+        if not is_date:
+            return "is not a date: write it as '2026-01-31', and a timestamp as '2026-01-31 10:20:30'"
     return ""
 
 
@@ -170,7 +173,7 @@ def _parsed(text: str) -> Expr:
     try:
         tokens, trees = tokenize(text, read="spark"), parse(text, read=_dialect())
     except (SqlglotError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise _refused(f"{shown(text)} is no SQL expression: {str(error).splitlines()[0]}") from None
+        raise _refused(f"{shown(text)} is not an SQL expression: {_first_line(error)}") from None
     kinds = [token.token_type.name for token in tokens]
     if not {"CHAR", "NCHAR", "VARCHAR", "NVARCHAR"}.isdisjoint(kinds):
         raise _refused("a text with a length is not allowed", "Cast to string")
@@ -181,6 +184,10 @@ def _parsed(text: str) -> Expr:
     if kinds.count("INTERVAL") != len(list(trees[0].find_all(Interval))):
         raise _refused("an interval has several units", "Write one interval for each unit")
     return trees[0]
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 @lru_cache(maxsize=1)

@@ -94,11 +94,6 @@ class Total:
     deleted: int = 0
     filtered: int = 0
 
-    @property
-    def absent(self) -> int:
-        """The offsets that are neither a row nor a dead letter."""
-        return self.skipped + self.gaps + self.deleted + self.filtered
-
 
 @dataclass(frozen=True, slots=True)
 class Closed:
@@ -112,11 +107,6 @@ class Closed:
     gaps: int = 0
     deleted: int = 0
     filtered: int = 0
-
-    @property
-    def absent(self) -> int:
-        """The offsets that are neither a row nor a dead letter."""
-        return self.skipped + self.gaps + self.deleted + self.filtered
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +185,11 @@ class Totals:
     def filtered(self) -> int:
         """The records that a declared condition left out."""
         return sum(one.filtered for one in self.at.values()) + sum(one.filtered for one in self.closed)
+
+
+def absent(account: Total | Closed) -> int:
+    """Return how many offsets of an account are neither a row nor a dead letter."""
+    return account.skipped + account.gaps + account.deleted + account.filtered
 
 
 def _some(account: Total | Closed) -> list[int]:
