@@ -40,8 +40,9 @@ class RowFilter:
     """A condition over rows with these `fields`, in their order. It is asked of records that write a row, and of no others.
 
     With a `key` it reads the columns of the key, which the value may lack, and a row that does not match becomes that of a delete:
-    it keeps the columns `kept`. With `has_changes` rows say what they do. `parts` are those of the condition that have a type by
-    themselves, as they are written and as Spark's SQL.
+    it keeps the columns `kept`. With `has_changes` rows say what they do. `asked` is the column that the condition reads: the row,
+    or one with the columns of the key. `parts` are those of the condition that have a type by themselves, as they are written and
+    as Spark's SQL.
     """
 
     condition: RowExpression
@@ -49,15 +50,16 @@ class RowFilter:
     key: RowKey | None = None
     has_changes: bool = False
     kept: Sequence[str] = ()
+    asked: str = ROW
     parts: Sequence[tuple[str, str]] = ()
 
     def applied(self, records: DataFrame, *, once: str) -> DataFrame:
         """Return decoded records with the column `MATCH`; `once` is a nondeterministic column, so that each is computed once."""
-        of_key = self.key.values() if self.key is not None else {}
-        read = [name for name in self.fields if name.lower() in self.condition.columns]
-        row = F.struct(*(of_key.get(name, F.col(ROW)[name]).alias(name) for name in read))
-        records = records.withColumns({_ASKED: row, once: F.spark_partition_id()})
-        condition = F.coalesce(F.expr(self.condition.sql(_ASKED)), F.lit(False))
+        if self.key is not None and self.asked == _ASKED:
+            of_key, read = self.key.values(), [name for name in self.fields if name.lower() in self.condition.columns]
+            row = F.struct(*(of_key.get(name, F.col(ROW)[name]).alias(name) for name in read))
+            records = records.withColumns({_ASKED: row, once: F.spark_partition_id()})
+        condition = F.coalesce(F.expr(self.condition.sql(self.asked)), F.lit(False))
         asked = F.when(writes_row(has_changes=self.has_changes) & ~self.omits(), condition).otherwise(F.lit(True))
         made = F.struct(asked.alias(_HOLDS))
         records = records.withColumns({MATCH: tried(records.sparkSession, made), once: F.spark_partition_id()})
@@ -102,10 +104,10 @@ def row_filter(pipeline: Pipeline, spark: SparkSession, target: Struct, key: Row
         return None
     row, where = spark_struct(target), f"pipeline {pipeline.name}, shape.where"
     try:
-        kind = _type_of(spark, row, condition.sql(_ASKED))
+        kind = _type_of(spark, ROW, row, condition.sql(ROW))
     except (PySparkException, Py4JJavaError) as error:
         text = error.getMessage() if isinstance(error, PySparkException) else str(error.java_exception)
-        what = (text or str(error)).splitlines()[0].replace(f"`{_ASKED}`.", "").replace(f"{_ASKED}.", "")
+        what = (text or str(error)).splitlines()[0].replace(f"`{ROW}`.", "").replace(f"{ROW}.", "")
         columns = ", ".join(name for name in row.names if not name.startswith("_"))
         raise InvalidInput(
             f"the condition {condition.text} does not fit the rows: {what}",
@@ -115,6 +117,7 @@ def row_filter(pipeline: Pipeline, spark: SparkSession, target: Struct, key: Row
     if not isinstance(kind, T.BooleanType):
         what = f"the condition {condition.text} is {kind.simpleString()}, not true or false"
         raise InvalidInput(what, where=where, do="Compare it with a value")
+    asked = _ASKED if key is not None and not set(key.names).isdisjoint(condition.columns) else ROW
     kept = (*key.names, *(key.order.columns.values() if key.order else ())) if key is not None else ()
     return RowFilter(
         condition=condition,
@@ -122,20 +125,21 @@ def row_filter(pipeline: Pipeline, spark: SparkSession, target: Struct, key: Row
         key=key,
         has_changes=pipeline.is_change_data,
         kept=(*kept, *added_columns(pipeline.envelope)),
-        parts=[part for part in condition.parts(_ASKED) if _has_type(spark, row, part[1])],
+        asked=asked,
+        parts=[part for part in condition.parts(asked) if _has_type(spark, asked, row, part[1])],
     )
 
 
-def _type_of(spark: SparkSession, row: T.StructType, sql: str) -> T.DataType:
-    """Return the type of an expression over rows. Raises what Spark does when it types or optimises it."""
-    found = spark.createDataFrame([], T.StructType([T.StructField(_ASKED, row)])).select(F.expr(sql))
+def _type_of(spark: SparkSession, name: str, row: T.StructType, sql: str) -> T.DataType:
+    """Return the type of an expression over rows in a column of this name. Raises what Spark does when it types or optimises it."""
+    found = spark.createDataFrame([], T.StructType([T.StructField(name, row)])).select(F.expr(sql))
     cast(Any, found)._jdf.queryExecution().optimizedPlan()
     return found.schema[0].dataType
 
 
-def _has_type(spark: SparkSession, row: T.StructType, sql: str) -> bool:
+def _has_type(spark: SparkSession, name: str, row: T.StructType, sql: str) -> bool:
     try:
-        _type_of(spark, row, sql)
+        _type_of(spark, name, row, sql)
     except (PySparkException, Py4JJavaError):
         return False
     return True
