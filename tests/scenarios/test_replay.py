@@ -17,7 +17,7 @@ from frazil.audit.finding import Flaw
 from frazil.audit.verification import Replayed
 from frazil.cli.main import app
 from frazil.cli.pipelines.verify import REPLAYS
-from frazil.declaration import Append, ErrorMode, Latest, Limits, Reading, Upsert
+from frazil.declaration import Append, ErrorMode, Latest, Limits, Order, Reading, Upsert
 from frazil.declaration.options import Isolation, SchemaEvolution
 from frazil.errors import InvalidInput, KeysMoved
 from frazil.ingest.proof_landing import replay
@@ -362,3 +362,30 @@ def test_a_column_that_was_renamed_since_the_last_commit_is_compared(shop_of: Sh
     shop.register(renamed)
     shop.drain()
     assert replayed(shop).findings == ()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_row_whose_record_was_compacted_away_is_no_fault(shop_of: ShopOf, replayed: Ask, is_late: bool) -> None:
+    """The key's last record is late, or was rejected: the row of an earlier one, which the broker removed, stays."""
+    write = Upsert(order_by=Order("rank")) if is_late else Upsert()
+    more: dict[str, Any] = {"config": compaction.COMPACTED, "on_error": ErrorMode.DEAD_LETTER}
+    shop = shop_of(write=write, key_format="text", partitions=1, **more)
+    compaction.eager(shop.world.bootstrap)
+    value = record("Order", order_id="long", rank="long")
+    schema = shop.register(value)
+
+    def put(number: int, rank: int) -> None:
+        shop.produce([frame(schema, avro(value, {"order_id": number, "rank": rank}))], key=b"%d" % number, partition=0)
+
+    put(1, 5)
+    shop.drain()
+    put(1, 2) if is_late else shop.produce([b"bad!!"], key=b"1", partition=0)
+    shop.drain()
+    assert not replayed(shop).findings
+    of_topic = (shop.world.bootstrap, shop.topic)
+    compaction.compact(*of_topic, 0, below=2, most=1, roll=lambda: put(99, 1))
+    shop.drain()
+    assert (1, 5) in [(row["order_id"], row["rank"]) for row in shop.landed()]
+    (found,) = replayed(shop).findings
+    assert (found.flaw, "the topic is compacted, and a key" in found.what) == (Flaw.NOT_REPLAYED, True)

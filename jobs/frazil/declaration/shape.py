@@ -1,4 +1,4 @@
-"""The shape of a table's rows: which records of the topic become rows."""
+"""The shape of a table's rows: which records of the topic become rows, and of which columns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from frazil.declaration.checks.column_rules import KEY_COLUMN_PATTERN, key_colum
 from frazil.declaration.checks.constraints import Rule, notation, seconds_of
 from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.select_list import Selected, select_list
 from frazil.declaration.checks.sql_expressions import RowExpression, row_expression
 
 _SPAN = notation(seconds_of)
@@ -43,9 +44,20 @@ class Shape:
         notation(row_expression),
     ] = None
 
+    select: Annotated[
+        str | None,
+        "The columns of the table, of those of the topic: with names, expressions and stars. Default: all.",
+        notation(select_list),
+    ] = None
+
     event_time: Annotated[EventTime | None, "Bounds of the time of an event."] = None
 
     @property
     def condition(self) -> RowExpression | None:
         """The expression of `where`."""
         return None if self.where is None else RowExpression(self.where)
+
+    @property
+    def selected(self) -> tuple[Selected, ...]:
+        """The elements of `select`; empty if none is declared."""
+        return () if self.select is None else select_list(self.select)

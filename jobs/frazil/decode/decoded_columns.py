@@ -9,6 +9,10 @@ from frazil.envelopes.envelope import Operation
 from frazil.schemas.types import Field, Kind, ListOf, Primitive
 
 ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reason", "_frazil_key"
+SOURCE, SELECTED = (
+    "_frazil_source",
+    "_frazil_selected",
+)  # the row before the declared columns are made of it; those computed
 MATCH = "_frazil_match"  # whether the declared condition holds for a row: a struct, null if it fails
 DETAIL = "_frazil_detail"  # what the reason is about, such as a column; null if it is about none
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"
@@ -43,11 +47,11 @@ def is_delete(*, has_changes: bool) -> Column:
     return has_no_value | F.coalesce(F.col(ROW)[OPERATION] == Operation.DELETE.value, F.lit(False))
 
 
-def writes_row(*, has_changes: bool) -> Column:
+def writes_row(*, has_changes: bool, row: str = ROW) -> Column:
     """Return whether a record was decoded, has a value, and writes a row; never null."""
-    is_write = F.coalesce(F.col(ROW)[DECODED], F.lit(False)) & F.col("value").isNotNull()
+    is_write = F.coalesce(F.col(row)[DECODED], F.lit(False)) & F.col("value").isNotNull()
     if has_changes:
-        is_write &= F.coalesce(F.col(ROW)[OPERATION] == Operation.WRITE.value, F.lit(False))
+        is_write &= F.coalesce(F.col(row)[OPERATION] == Operation.WRITE.value, F.lit(False))
     return is_write
 
 

@@ -13,11 +13,11 @@ from frazil.declaration.options import Tombstones
 from frazil.decode.decoded_columns import (
     DETAIL,
     KEY,
-    MATCH,
     OPERATION,
     REASON,
     ROW,
     SCHEMA_ID,
+    SOURCE,
     UNKNOWN,
     UNKNOWN_KEY,
     WAITING,
@@ -27,8 +27,7 @@ from frazil.decode.decoded_columns import (
 )
 from frazil.decode.decoder import Decoder
 from frazil.decode.keys.row_key import RowKey
-from frazil.decode.row_filter import is_filtered
-from frazil.decode.row_shape import RowShape
+from frazil.decode.shape.row_shape import RowShape
 from frazil.decode.tombstones import with_row_of_nulls
 from frazil.decode.values.variants import as_variants, settled
 from frazil.envelopes.envelope import Operation
@@ -88,7 +87,7 @@ class RecordDecoder:
         `unplaced` says why the table's partitions cannot hold the row, null if they can.
         """
         holds = [check.holds for check in self._checks(unplaced)]
-        is_row = reduce(Column.__and__, holds, self.values.has_row(F.col(ROW)))
+        is_row = reduce(Column.__and__, holds, self.values.has_row(F.col(self._source)))
         return self._decoded(records).where(is_row & (F.col(_ONCE) >= 0))
 
     def rejected(
@@ -105,7 +104,7 @@ class RecordDecoder:
         checks = [*self._checks(unplaced, records.sparkSession)]
         if unavailable is not None:
             checks.append(_Check(~unavailable, Reason.VALUE_UNAVAILABLE.value))
-        reason = F.when(~F.coalesce(self.values.has_row(F.col(ROW)), F.lit(False)), self.values.reason())
+        reason = F.when(~F.coalesce(self.values.has_row(F.col(self._source)), F.lit(False)), self.values.reason())
         for check in checks:
             reason = reason.when(~check.holds, check.reason)
         details = [F.when(F.col(REASON) == each.reason, each.detail) for each in checks if each.detail is not None]
@@ -125,7 +124,7 @@ class RecordDecoder:
 
     def key_of_rejected(self, row_key: RowKey) -> Column:
         """Return the key that the row of a rejected record would have: the columns of the key, null where they cannot be read."""
-        has_row = F.coalesce(self.values.has_row(F.col(ROW)), F.lit(False))
+        has_row = F.coalesce(self.values.has_row(F.col(self._source)), F.lit(False))
         found = row_key.of_rejected(has_row, F.lit(True) if self.keys is None else _has_valid_key(self.keys))
         return F.struct(*(column.alias(name) for name, column in found.items()))
 
@@ -144,19 +143,29 @@ class RecordDecoder:
         row = with_row_of_nulls(self.values.row(), self.values.side, self.tombstones)
         keys = {} if self.keys is None else {KEY: self.keys.row()}
         made = _TEXTS if has_variants(self.variants) else ROW
-        columns = {made: row, SCHEMA_ID: self.values.schema_id(), _ONCE: F.spark_partition_id(), **keys}
-        records = records.withColumns(columns)
+        columns = {
+            made if self.shape.selection is None else SOURCE: row,
+            SCHEMA_ID: self.values.schema_id(),
+            _ONCE: F.spark_partition_id(),
+            **keys,
+        }
+        records = self.shape.selected(records.withColumns(columns), made, once=_ONCE)
         if made != ROW:
             records = records.withColumn(ROW, as_variants(F.col(_TEXTS), self.variants))
             row = settled(F.col(ROW), F.col(_TEXTS), self.variants)
             records = records.withColumns({ROW: row, _ONCE: F.spark_partition_id()})
-        return records if self.shape.filter is None else self.shape.filter.applied(records, once=_ONCE)
+        return self.shape.filtered(records, once=_ONCE)
+
+    @property
+    def _source(self) -> str:
+        """The column with the row as it was decoded."""
+        return ROW if self.shape.selection is None else SOURCE
 
     def _checks(self, unplaced: Column | None, spark: SparkSession | None = None) -> Iterator[_Check]:
         """Yield what must hold for a decoded value to be a row, in the order in which reasons are given; details by `spark`."""
         if self.required:
             missing = self._missing_columns()
-            yield _Check(missing.isNull() | self._is_filtered, Reason.REQUIRED_NULL.value, missing)
+            yield _Check(missing.isNull() | self.shape.is_filtered(), Reason.REQUIRED_NULL.value, missing)
         if self.has_changes:
             reason = self._change_reason()
             yield _Check(reason.isNull(), reason)
@@ -168,24 +177,15 @@ class RecordDecoder:
         if key is not None:
             verdict = F.when(~has_no_key, key.verdict())
             yield _Check(verdict.isNull(), verdict)
-        if self.shape.filter is not None:
-            yield _Check(~self.shape.filter.omits(), Reason.OMITTED_VALUE.value)
-            failure = self.shape.filter.failure(spark) if spark is not None else None
-            yield _Check(F.col(MATCH).isNotNull(), Reason.TRANSFORM_FAILED.value, failure)
-        if self.shape.times is not None:
-            beyond = self.shape.times.problem()
-            yield _Check(beyond.isNull() | self._is_filtered, Reason.EVENT_TIME.value, beyond)
+        for holds, which, detail in self.shape.checks(spark):
+            yield _Check(holds, which.value, detail)
         if unplaced is not None:
-            is_placed = unplaced.isNull() if self.row_key is not None else unplaced.isNull() | self._is_filtered
+            is_placed = unplaced.isNull() if self.row_key is not None else unplaced.isNull() | self.shape.is_filtered()
             yield _Check(is_placed, Reason.PARTITION_VALUE.value, unplaced)
-
-    @property
-    def _is_filtered(self) -> Column:
-        return F.lit(False) if self.shape.filter is None else is_filtered()
 
     def _missing_columns(self) -> Column:
         """Return the names of the required columns that a decoded value lacks, null if it lacks none."""
-        row = F.col(ROW)
+        row = F.col(self._source)
         names = F.array_compact(F.array(*(F.when(row[name].isNull(), F.lit(name)) for name in self.required)))
         has_value = self.values.side.bytes.isNotNull()
         return F.when(has_value & (F.size(names) > 0), F.array_join(names, ", "))

@@ -20,6 +20,7 @@ from frazil.audit.finding import Finding, Flaw
 from frazil.audit.verification import Replayed
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Environment, ErrorMode, Limits, LocalCatalog, Pipeline, Spark
+from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.envelopes import added_columns
 from frazil.declaration.options import Isolation, SchemaEvolution
 from frazil.declaration.start import Earliest
@@ -76,8 +77,8 @@ def replay(
         return _not_replayed(
             pipeline, f"after {decided}, which an operator decided, the rows are not those of the topic"
         )
-    if len(shapes(layout_of(job.iceberg, pipeline))) > 1:
-        return _not_replayed(pipeline, "the declared shape of its rows was changed")
+    if problem := _shaped_otherwise(pipeline, job, table):
+        return _not_replayed(pipeline, problem)
     if problem := _lacks(pipeline, job, last.end):
         return _not_replayed(pipeline, problem)
     name, head = f"{job.iceberg.name}.{pipeline.table.identifier}", int(table.currentSnapshot().snapshotId())
@@ -115,9 +116,23 @@ def replay(
                 return _not_replayed(pipeline, problem)
             compared = _compared(held, fresh, key, ignored)
             found = _result(pipeline, compared, outcome.total.read)
+            is_held = bool(outcome.total.rejected) or bool(pipeline.write.order_columns)
+            if (
+                is_held
+                and any(one.flaw in _OF_HELD for one in found.findings)
+                and job.kafka.topic(pipeline.topic.name).compacted
+            ):
+                return _not_replayed(pipeline, _COMPACTED)
             return replace(found, findings=(*found.findings, *_dropped(pipeline, columns, fresh)))
     except (Cancelled, MemoryError, SparkFailed) as error:
         return _not_replayed(pipeline, str(error))
+
+
+_OF_HELD = (Flaw.ROW_LEFT, Flaw.ROW_DIFFERS)
+_COMPACTED = (
+    "the topic is compacted, and a key whose last record is rejected, or late in the declared order, keeps the row of an earlier "
+    "one, which may be gone"
+)
 
 
 def _decided(job: JobContext, table: Java, last: Entry) -> str:
@@ -254,6 +269,22 @@ def _by_name(column: Column, of: T.DataType) -> Column:
             return F.transform_values(column, lambda _, value: _by_name(value, of.valueType))
         case _:
             return column
+
+
+def _shaped_otherwise(pipeline: Pipeline, job: JobContext, table: Java) -> str:
+    """Return why rows of the table had another shape than a landing now gives them; empty if they had this one."""
+    had = shapes(layout_of(job.iceberg, pipeline))
+    if len(had) > 1 or had[-1] != to_json(pipeline.shape):
+        return "the declared shape of its rows was changed"
+    types: dict[int, set[str]] = {}
+    for schema in table.schemas().values() if had[-1] else ():
+        for name in schema.idToName().values():
+            field = schema.findField(name)
+            if field.type().isPrimitiveType():
+                types.setdefault(int(field.fieldId()), set()).add(str(field.type()))
+    if any(len(kinds) > 1 for kinds in types.values()):
+        return "a column was widened, and an expression may have had another answer in the narrower type"
+    return ""
 
 
 def _dropped(pipeline: Pipeline, held: Collection[str], again: DataFrame) -> list[Finding]:

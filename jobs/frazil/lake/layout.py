@@ -291,7 +291,7 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
     for column, why in _retyped(pipeline, actual):
         do = f"Declare {column} as it was, or name another table: no column changes its type so"
         yield Difference("topic.value.columns", why, do)
-    for one in columns(pipeline.topic.value.columns or ()):
+    for one in columns((not pipeline.shape.selected and pipeline.topic.value.columns) or ()):
         column = folded(one.name)
         if one.required and column in actual.columns and column not in actual.required and is_kept_required(pipeline):
             do = f"Records without {column} are rejected from now on; earlier rows may have null, so the column stays optional"
@@ -311,7 +311,7 @@ def _undeclared(pipeline: Pipeline, actual: Layout) -> list[str]:
     topic, write = pipeline.topic, pipeline.write
     has_key_fields = write.has_key and write.key is None
     is_known = bool(topic.value.columns) or not (topic.value.has_schemas_inside or topic.value.has_schema)
-    if not is_known or pipeline.is_change_data or (has_key_fields and not topic.key.columns):
+    if not is_known or pipeline.is_change_data or pipeline.shape.selected or (has_key_fields and not topic.key.columns):
         return []
     keys = topic.key.columns if has_key_fields and topic.key.columns else ()
     rows = [declared_type(listed) for listed in (keys, topic.value.columns or ())]
@@ -328,7 +328,7 @@ def _undeclared(pipeline: Pipeline, actual: Layout) -> list[str]:
 
 def _retyped(pipeline: Pipeline, actual: Layout) -> Iterator[tuple[str, str]]:
     """Yield the declared columns whose type the table's column cannot get, and why."""
-    if pipeline.is_change_data or not pipeline.topic.value.columns:
+    if pipeline.is_change_data or pipeline.shape.selected or not pipeline.topic.value.columns:
         return
     there = {field.name: field for field in as_text(with_texts(actual.row)).fields}
     row = row_meaning(declared_type(pipeline.topic.value.columns))

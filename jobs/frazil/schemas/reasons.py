@@ -82,7 +82,7 @@ MESSAGES = {
     Reason.TRUNCATED: "the source's table was truncated",
     Reason.VALUE_UNAVAILABLE: "the change leaves out a value, and neither an earlier change nor the table has it",
     Reason.OMITTED_VALUE: "the source leaves out a value that the declared condition reads; with REPLICA IDENTITY FULL it has all",
-    Reason.TRANSFORM_FAILED: "the declared condition fails for the record",
+    Reason.TRANSFORM_FAILED: "a declared expression fails for the record",
     Reason.EVENT_TIME: "the time of the event is beyond the declared bounds",
     Reason.PARTITION_VALUE: "no partition of the table can hold a value of the row",
     Reason.BEFORE_MISSING: "the update or delete lacks the row before it: the source's replica identity was not full",

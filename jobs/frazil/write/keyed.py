@@ -13,7 +13,7 @@ from frazil.declaration import Pipeline
 from frazil.decode.decoded_columns import is_delete
 from frazil.decode.keys.key_column import key_problem
 from frazil.decode.keys.row_order import row_order
-from frazil.decode.row_filter import is_filtered
+from frazil.decode.shape.row_filter import is_filtered
 from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.evolution.merge import incompatible

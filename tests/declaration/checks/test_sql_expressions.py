@@ -46,6 +46,11 @@ REFUSED = {
     "n as m": "n AS m",
     "s = 'it''s'": "two texts follow each other",
     "1 = 1": "reads no column",
+    "s rlike '^(a|b)*$'": "repeats a group with choices",
+    "s rlike '^((a|b)c)*$'": "repeats a group with choices",
+    r"s rlike '^(/([a-z]+|[0-9]+))*$'": "repeats a group with choices",
+    r"s rlike r'^(\(a+)+$'": "repeats a group with choices",
+    "regexp_replace(s, '(?<x>(?:[^,]*),){2,}', '') = s": "repeats a group with choices",
     "n >": "is not an SQL expression",
     "": "not one expression",
 }
@@ -85,3 +90,10 @@ def test_the_parts_that_may_fail_are_calls_casts_and_divisions() -> None:
     text = "case when cast(s as int) / n > 1 then lower(s) = 'a' end and not n = 2"
     found = [part for part, _ in row_expression(text).parts("_row")]
     assert found == ["CAST(s AS INT) / n", "CAST(s AS INT)", "LOWER(s)"]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["^(abc)*$", "^(a|b)?c$", "[(|)]*", r"\(a|b\)*", r"\Q(a|b)*\E", "^(?:[a-z_]){2,}$", "(a*)(b|c)"]
+)
+def test_other_groups_and_choices_are_allowed(pattern: str) -> None:
+    assert row_expression(f"s rlike r'{pattern}'")

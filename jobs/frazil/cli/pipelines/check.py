@@ -185,12 +185,12 @@ def _with_key(pipeline: Pipeline, row: Struct) -> Struct | None:
 
 
 def _row(pipeline: Pipeline) -> Struct | None:
-    """Return the row that a declaration gives a table; None if a registry does.
+    """Return the row that a declaration gives a table; None if a registry does, or Spark by the types of expressions.
 
     Raises `InvalidInput` if the records that are declared have no envelope.
     """
     topic, of = pipeline.topic, None
-    if not (topic.value.columns or topic.value.schema):
+    if not (topic.value.columns or topic.value.schema) or pipeline.shape.selected:
         return None
     if pipeline.is_change_data:
         from frazil.envelopes.chosen_envelope import envelope  # loads Spark

@@ -262,6 +262,11 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.FROM_NOW_ON,
             "the condition holds for records from now on; existing rows stay until their key has a record",
         ),
+        "shape.select": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "new columns are added, and those that are selected no more stay and are null in new rows; existing rows stay until "
+            "their key has a record",
+        ),
         **dict.fromkeys(
             (f"shape.event_time{part}" for part in ("", ".column", ".oldest", ".newest", ".lateness")),
             FieldEffect(Outcome.FROM_NOW_ON, "the bounds hold for records from now on; rows that landed stay"),

@@ -58,6 +58,17 @@ def key_column_refusal(name: str) -> Refusal | None:
             f"{name} is not a column of the value: such names are Frazil's or Iceberg's own",
             "Name columns of the value, or remove key: then the record's key is the key",
         )
+    return _name_refusal(name)
+
+
+def column_name_refusal(name: str) -> Refusal | None:
+    """Return why no column of a row gets this name."""
+    if is_reserved(name) or name in STATE_COLUMNS:
+        return Refusal(f"{name} is a name of Frazil's or Iceberg's own columns", "Write another name")
+    return _name_refusal(name)
+
+
+def _name_refusal(name: str) -> Refusal | None:
     if _COLUMN.fullmatch(name):
         return None
     if _COLUMN.fullmatch(name.lower()):

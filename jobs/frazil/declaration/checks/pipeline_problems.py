@@ -33,12 +33,15 @@ def pipeline_problems(pipeline: Pipeline) -> Iterator[Problem]:
         yield from _key_problems(pipeline) if pipeline.write.has_key else ()
         yield from _envelope_problems(pipeline) if pipeline.envelope is not None else ()
     yield from _required_problems(pipeline)
+    yield from _select_problems(pipeline) if pipeline.shape.selected else ()
     fields: dict[str, PartitionField | SortField] = {
         **{f"partition_by[{index}]": place for index, place in enumerate(pipeline.table.partition_fields)},
         **{f"sort_by[{index}]": order for index, order in enumerate(pipeline.table.sort_fields)},
     }
     for path, field in fields.items():
-        refusal = key_refusal(field.source, pipeline.topic.key) or schemaless_refusal(field, pipeline.topic.value)
+        refusal = key_refusal(field.source, pipeline.topic.key)
+        if not pipeline.shape.selected:
+            refusal = refusal or schemaless_refusal(field, pipeline.topic.value)
         if refusal:
             yield Problem(f"table.{path}", *refusal)
 
@@ -53,6 +56,16 @@ def _required_problems(pipeline: Pipeline) -> Iterator[Problem]:
     for index, text in enumerate(pipeline.topic.value.columns or ()):
         if what is not None and is_required(text):
             yield Problem(f"topic.value.columns[{index}]", what, "Remove required")
+
+
+def _select_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield what has no columns of which others could be made."""
+    if pipeline.topic.value.has_schemas_inside:
+        what = "each record has a schema of its own, so the columns are known only after it was read"
+        yield Problem("shape.select", what, "Declare the topic's columns")
+    if pipeline.envelope is not None and pipeline.envelope.has_before:
+        what = "the row before a change has the columns of the source"
+        yield Problem("envelope.replica_identity", what, "Remove it, or select")
 
 
 def _key_problems(pipeline: Pipeline) -> Iterator[Problem]:
@@ -77,7 +90,7 @@ def _key_problems(pipeline: Pipeline) -> Iterator[Problem]:
         what = "columns are known only after a record has them, and the table needs their order at once"
         yield Problem("write.order_by", what, "Declare the topic's record_name, or choose _kafka_timestamp")
     for index, name in enumerate(names):
-        if refusal := value_key_refusal(name, topic.value):
+        if not pipeline.shape.selected and (refusal := value_key_refusal(name, topic.value)):
             yield Problem(f"write.key[{index}]", *refusal)
 
 

@@ -6,7 +6,7 @@ Spark gets no text of a declaration, only what is rendered from the tree; what `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
@@ -60,6 +60,20 @@ class RowExpression:
     text: str
 
     @property
+    def path(self) -> tuple[str, ...]:
+        """The column that it is, and the fields in it; empty if it is more than that."""
+        tree = _read(self.text)
+        return tuple(map(str.lower, next(_paths(tree)))) if type(tree).__name__ == "Column" else ()
+
+    @property
+    def may_be_now(self) -> bool:
+        """True if it has a text of which Spark makes the present time where it is compared with a time, such as `today`."""
+        from sqlglot.expressions import Literal, RawString
+
+        texts = (node.name for node in _read(self.text).find_all(Literal, RawString))
+        return any(re.match(r"\s*(epoch|now|today|tomorrow|yesterday)", text, re.IGNORECASE) for text in texts)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads, without the fields in them, in their order."""
         return tuple(dict.fromkeys(path[0].lower() for path in _paths(_read(self.text))))
@@ -77,34 +91,35 @@ class RowExpression:
         return [(node.sql(_dialect(), comments=False), _rendered(node, row)) for node in islice(found, MOST_PARTS)]
 
 
-def row_expression(text: str) -> RowExpression:
+def row_expression(text: str, *, may_be_constant: bool = False) -> RowExpression:
     """Return the expression of a text. Raises `InvalidDeclaration` with its one problem."""
     try:
-        _read(text)
+        tree = _read(text)
     except RecursionError:
-        raise _refused("it is nested too deeply", "Write a simpler one") from None
+        raise refused("it is nested too deeply", "Write a simpler one") from None
+    if not may_be_constant and not list(_paths(tree)):
+        raise refused(f"{shown(text)} reads no column", "Name a column of the row")
     return RowExpression(text)
 
 
-def _refused(what: str, do: str = _DO) -> InvalidDeclaration:
+def refused(what: str, do: str = _DO) -> InvalidDeclaration:
+    """Return the refusal of an expression."""
     return InvalidDeclaration([Problem("", what, do)])
 
 
 @lru_cache(maxsize=256)
 def _read(text: str) -> Expr:
-    tree = _parsed(text)
+    tree: Expr = _parsed(text)
     kinds, names, types = _allowed()
     for node in tree.walk():
         if (name := _name(node)) is not None and name not in names:
-            raise _refused(f"the function {name} is not allowed")
+            raise refused(f"the function {name} is not allowed")
         if type(node) not in kinds or (type(node).__name__ == "DataType" and node.this not in types):
-            raise _refused(f"{shown(node.sql(_dialect(), comments=False))} is not allowed")
+            raise refused(f"{shown(node.sql(_dialect(), comments=False))} is not allowed")
         if what := _misuse(node):
-            raise _refused(f"{shown(node.sql(_dialect(), comments=False))} {what}")
+            raise refused(f"{shown(node.sql(_dialect(), comments=False))} {what}")
     if "${" in _rendered(tree, "row"):
-        raise _refused("it holds ${, which Spark replaces by a variable", "Split it, such as concat(name, '$', '{x}')")
-    if not list(_paths(tree)):
-        raise _refused(f"{shown(text)} reads no column", "Name a column of the row")
+        raise refused("it holds ${, which Spark replaces by a variable", "Split it, such as concat(name, '$', '{x}')")
     return tree
 
 
@@ -142,9 +157,30 @@ def _misuse_of_pattern(pattern: Any = None) -> str:
     """Return what is wrong with a regular expression: where a group with choices repeats, a long text overflows Java's stack."""
     if type(pattern).__name__ not in ("Literal", "RawString"):
         return "has no pattern that is a text"
-    if re.search(r"\([^()]*[|*+?{][^()]*\)[*+{]", pattern.name.replace("(?:", "(")):
+    if _repeats_choices(pattern.name):
         return "repeats a group with choices, which fails for long texts: write a class such as [ab]*"
     return ""
+
+
+def _repeats_choices(pattern: str) -> bool:
+    """Return whether a group repeats in which there are choices at any depth: Java matches each repetition in a call of its own."""
+    text = re.sub(r"\\Q.*?(\\E|$)", "q", pattern, flags=re.DOTALL)
+    text = re.sub(r"\\.", "e", text, flags=re.DOTALL)
+    while text != (less := re.sub(r"\[\^?\]?[^\[\]]*\]", "c", text)):  # classes, and those in them
+        text = less
+    text = re.sub(r"\(\?(?:<?[=!]|[:>]|<\w+>|[a-zA-Z-]*:)", "(", text)
+    open_groups = [False]
+    for at, letter in enumerate(text):
+        if letter == "(":
+            open_groups.append(False)
+        elif letter == ")" and len(open_groups) > 1:
+            has_choices, follows = open_groups.pop(), text[at + 1 : at + 2]
+            if has_choices and follows in ("*", "+", "{"):
+                return True
+            open_groups[-1] |= has_choices
+        elif letter in "|*+?{":
+            open_groups[-1] = True
+    return False
 
 
 def _misuse_of_literal(cast: Any) -> str:
@@ -163,26 +199,38 @@ def _misuse_of_literal(cast: Any) -> str:
     return ""
 
 
-def _parsed(text: str) -> Expr:
-    from sqlglot import parse, tokenize
-    from sqlglot.errors import SqlglotError
-    from sqlglot.expressions import Interval
+def tokens_of(text: str) -> list[Any]:
+    """Return the tokens of a text. Raises `InvalidDeclaration` with its one problem."""
+    from sqlglot import tokenize
 
     if len(text) > _LONGEST:
-        raise _refused(f"it has more than {_LONGEST:,} characters", "Write a shorter one")
+        raise refused(f"it has more than {_LONGEST:,} characters", "Write a shorter one")
+    return _attempt(tokenize, text, "spark")
+
+
+def _attempt(of: Callable[..., list[Any]], text: str, dialect: Any) -> list[Any]:
+    from sqlglot.errors import SqlglotError
+
     try:
-        tokens, trees = tokenize(text, read="spark"), parse(text, read=_dialect())
+        return of(text, read=dialect)
     except (SqlglotError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise _refused(f"{shown(text)} is not an SQL expression: {_first_line(error)}") from None
+        raise refused(f"{shown(text)} is not an SQL expression: {_first_line(error)}") from None
+
+
+def _parsed(text: str) -> Any:
+    from sqlglot import parse
+    from sqlglot.expressions import Interval
+
+    tokens, trees = tokens_of(text), _attempt(parse, text, _dialect())
     kinds = [token.token_type.name for token in tokens]
     if not {"CHAR", "NCHAR", "VARCHAR", "NVARCHAR"}.isdisjoint(kinds):
-        raise _refused("a text with a length is not allowed", "Cast to string")
+        raise refused("a text with a length is not allowed", "Cast to string")
     if any(one == other == "STRING" for one, other in pairwise(kinds)):
-        raise _refused("two texts follow each other", r"Write \' for a quote in a text, and || to join two")
+        raise refused("two texts follow each other", r"Write \' for a quote in a text, and || to join two")
     if len(trees) != 1 or trees[0] is None:
-        raise _refused(f"{shown(text)} is not one expression")
+        raise refused(f"{shown(text)} is not one expression")
     if kinds.count("INTERVAL") != len(list(trees[0].find_all(Interval))):
-        raise _refused("an interval has several units", "Write one interval for each unit")
+        raise refused("an interval has several units", "Write one interval for each unit")
     return trees[0]
 
 

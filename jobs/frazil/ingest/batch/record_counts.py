@@ -14,8 +14,8 @@ from frazil.declaration.formats import Bytes
 from frazil.declaration.options import ErrorMode, Tombstones
 from frazil.decode.decoded_columns import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.frames.wire_format import begins_with_small_id, schema_id
-from frazil.decode.row_filter import is_filtered
-from frazil.decode.row_shape import RowShape
+from frazil.decode.shape.row_filter import is_filtered
+from frazil.decode.shape.row_shape import RowShape
 from frazil.decode.writers.seen_frames import MOST, SeenFrames
 from frazil.ingest.plan import fingerprint
 from frazil.ingest.plan.ranges import OffsetRange

@@ -96,7 +96,7 @@ class Staging:
         def rows(records: DataFrame, observed: Observed) -> DataFrame:
             records = record_counts.observe_records(records, observed(_READ), ends, with_key_ids=are_framed)
             landed = decoding.rows(records, self.unplaced())
-            if decoding.shape.is_declared:
+            if decoding.shape.is_observed:
                 landed = record_counts.observe_shaped(landed, observed(_SHAPED), decoding.shape, self.mode.dropped())
             return self.mode.planned(landed, self.layout, self._metadata(), batch, observed)
 
@@ -106,7 +106,7 @@ class Staging:
         staged = self.mode.stage(writer, run, self.layout, batch)
         self.job.failpoint("stage.written")
         read = record_counts.read(run.observed(_READ))
-        shaped = record_counts.shaped(run.observed(_SHAPED)) if decoding.shape.is_declared else Shaped()
+        shaped = record_counts.shaped(run.observed(_SHAPED)) if decoding.shape.is_observed else Shaped()
         return StagedRecords(planned, by_driver, decoding, thorough, staged, read, at, self.layout.key_names, shaped)
 
     def stage_rejected(self, staged: StagedRecords) -> StagedRejected:

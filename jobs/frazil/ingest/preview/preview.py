@@ -20,7 +20,7 @@ from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.decoded_columns import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, is_delete, is_truncate
 from frazil.decode.keys.row_key import RowKey
-from frazil.decode.row_filter import is_filtered
+from frazil.decode.shape.row_filter import is_filtered
 from frazil.decode.writers.seen_frames import UnknownSchemas
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas

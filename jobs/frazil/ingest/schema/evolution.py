@@ -19,7 +19,7 @@ from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes, key_pro
 from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, plain_key, row_key, value_key
 from frazil.decode.keys.row_order import TIMESTAMP, row_order
 from frazil.decode.record_decoder import RecordDecoder
-from frazil.decode.row_shape import row_shape
+from frazil.decode.shape.row_shape import row_shape
 from frazil.decode.writers.seen_frames import MOST, SeenFrames, UnknownSchemas
 from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, ServiceUnavailable, WriteModeDiffers
@@ -29,22 +29,21 @@ from frazil.ingest.batch.staging import Staging
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.schema.first_schemas import FirstSchemas
 from frazil.ingest.schema.framed_keys import FramedKeys
-from frazil.ingest.schema.key_checks import check_key_fields, check_types, too_wide
+from frazil.ingest.schema.key_checks import check_key_fields, check_types, key_of_table, too_wide
 from frazil.ingest.schema.schema_reports import SchemaReports
+from frazil.ingest.schema.source_rows import SourceRows
 from frazil.ingest.setup.existing_table import named_now
 from frazil.ingest.setup.waiting import position, waiting
 from frazil.job.context import JobContext
 from frazil.lake import tables
 from frazil.lake.evolve import evolve
 from frazil.lake.java_classes import Java
-from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import has_records
 from frazil.lake.stage import PartitionLimits
 from frazil.schemas.evolution.merge import incompatible, merge, same_field
 from frazil.schemas.evolution.schema_changes import Change, renames
 from frazil.schemas.evolution.table_mapping import Landing, landing, named_as, names_since
-from frazil.schemas.iceberg import column_names, identifier_fields
-from frazil.schemas.json_columns import with_texts, with_variants
+from frazil.schemas.json_columns import with_texts
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.reasons import MESSAGES, Reason
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
@@ -60,6 +59,7 @@ class Evolution:
         self._pipeline, self._job, self._writers = pipeline, job, writers
         layout = pipeline.table.metadata_columns
         self._first = FirstSchemas(pipeline, job)
+        self._source = SourceRows(pipeline, lambda: job.spark, writers)
         self._is_keyed, self._names = pipeline.write.has_key, pipeline.write.key
         self._mode = mode_of(pipeline)
         table = pipeline.table.identifier
@@ -96,15 +96,8 @@ class Evolution:
         """Return the facts of an `idle` event while not enough is known, from the table's offsets or the declared start."""
         writers = self._keys.writers if self._keys is not None and self._knows_values else self._writers
         problem, start = writers.problem, position(self._pipeline, self._job, spans)
-        return waiting(
-            self._pipeline,
-            self._job.kafka,
-            start,
-            spans,
-            now=self._job.clock(),
-            lacks_key=self._knows_values,
-            problem=problem,
-        )
+        now, lacks_key = self._job.clock(), self._knows_values
+        return waiting(self._pipeline, self._job.kafka, start, spans, now=now, lacks_key=lacks_key, problem=problem)
 
     @property
     def types(self) -> tuple[Struct, Type | None]:
@@ -120,9 +113,7 @@ class Evolution:
             return self._key_of(self.types[0]).names
         self.framed_keys.check_subject()
         if self._key_fields is not None:
-            check_key_fields(
-                self._pipeline.name, self._key_fields, self._writers.versions, merge(self._versions).incompatible
-            )
+            check_key_fields(self._pipeline.name, self._key_fields, self._of_values, merge(self._versions).incompatible)
         row, key = self.types
         return self._key_of(row, key or Primitive(Kind.BINARY)).names
 
@@ -177,7 +168,9 @@ class Evolution:
         """Bring the table's schema to what the known versions need; how batches are staged into it from then on."""
         there = self._evolved()
         landed, keys = self._landing(there)
-        self._unfit = landed.incompatible, keys.incompatible if keys else {}
+        made = self._source.selection(self._read_key)
+        source, unfit = self._source.decoded(landed, made)
+        self._unfit = unfit, keys.incompatible if keys else {}
         unread = [each for writers in self._sides for each in writers.problems.items()]
         misfits = [(number, str(problem)) for each in self._unfit for number, problem in each.items()]
         self._reports.incompatible([*misfits, *unread])
@@ -185,8 +178,9 @@ class Evolution:
         identity = self._identity(there, landed.target, keys) if self._is_keyed else None
         of_key = identity.names if identity is not None and self._names is not None else ()
         order = identity.order.columns.values() if identity is not None and identity.order is not None else ()
-        target = landed.target.exact({*of_key, *order})
-        values, of_keys = self._writers.decoder(with_texts(target), landed.incompatible), None
+        exact, target = {*of_key, *order}, landed.target.exact({*of_key, *order})
+        source = target if made is None else source.exact(made.columns_behind(exact))
+        values, of_keys = self._writers.decoder(with_texts(source), unfit), None
         if self._is_keyed:
             values = values.with_deletes()
         if self._keys is not None and keys is not None:
@@ -200,7 +194,7 @@ class Evolution:
             variants=target,
             required=self._writers.required(values.side.target),
             row_key=identity,
-            shape=row_shape(self._pipeline, self._job.spark, target, identity),
+            shape=row_shape(self._pipeline, self._job.spark, target, identity, made),
         )
         if self._is_keyed:
             self.may_lack_keys = self._names is None and not self._has_records()
@@ -224,16 +218,21 @@ class Evolution:
 
     def _made_for(self, key: RowKey) -> tuple[str, ...]:
         """Return the columns of the key that the table was made for, in the order of their ids; `key` is the declared one."""
-        stored = self._job.iceberg.load(self._pipeline.table.identifier)
-        schema = self._job.iceberg.schema_json(stored)
-        if self._pipeline.write.keeps_changes:
-            return ledger.key_of(stored.properties(), column_names(schema))
-        return identifier_fields(schema)
+        return key_of_table(self._pipeline, self._job.iceberg)
 
     @property
     def _key_fields(self) -> Struct | None:
         """The fields of the record that a key is; None for a key of one value."""
         return None if self._keys is None or self._keys.is_single_value else self._keys.row
+
+    @property
+    def _of_values(self) -> tuple[tuple[int, Struct], ...]:
+        """The versions of the values, as they are declared to land."""
+        return self._source.versions(self._read_key)
+
+    def _read_key(self) -> Struct | None:
+        """Return the fields of the record's key that expressions may read next to those of the value."""
+        return self._key_fields if self._is_keyed and self._names is None else None
 
     @property
     def _versions(self) -> tuple[tuple[int, Struct], ...]:
@@ -244,7 +243,7 @@ class Evolution:
         """
         refused = self._refused  # reads the table, which says what a key is
         fields = self._key_fields if self._is_keyed else None
-        versions = tuple((n, self._made_of(row)) for n, row in self._writers.versions if n not in refused)
+        versions = tuple(each for each in self._of_values if each[0] not in refused)
         if self._names is not None:
             also = key_version(self._names, self._with_columns(self._named(merge(versions).type)), fields)
             return (*versions, (KEY_VERSION, also)) if also.fields else versions
@@ -289,14 +288,14 @@ class Evolution:
     @property
     def _refused(self) -> Mapping[int, IncompatibleSchema]:
         """The versions that no table of this write mode takes; none if all are so and the declaration is to change for that."""
-        versions, names, there = self._writers.versions, self._names, self._existing
+        versions, names, there = self._of_values, self._names, self._existing
         if names is None and self._is_keyed and self._key_fields is not None:
             names = tuple(field.source for field in self._key_fields.fields)
         rows = [row for _, row in versions]
         key, order = (names_since(one, rows) for one in (names or (), self._pipeline.write.order_columns))
         found = {n: problem for n, row in versions if (problem := self._mode.unfit(row, key, order)) is not None}
         if there.fields:
-            fit = tuple((number, self._made_of(row)) for number, row in versions if number not in found)
+            fit = tuple(each for each in versions if each[0] not in found)
             numbers = tuple(number for number, _ in fit)
             if self._misfits[0] is not there or self._misfits[1] != numbers:
                 with_key = fit  # its columns come first, as in `_versions`
@@ -305,10 +304,6 @@ class Evolution:
                 self._misfits = there, numbers, landing(self._rows_in(there), with_key).incompatible
             found |= {number: why for number, why in self._misfits[2].items() if number != KEY_VERSION}
         return found if len(found) < len(versions) or self._is_made else {}
-
-    def _made_of(self, row: Struct) -> Struct:
-        """Return the row type of a version as the table holds it."""
-        return with_variants(row) if self._pipeline.table.has_variants else row
 
     def _rows_in(self, columns: Struct) -> Struct:
         """Return the columns of a table that rows land in."""
@@ -326,7 +321,7 @@ class Evolution:
             what = next(((field, what) for field in row.fields if (what := key_problem(field))), None)
             return incompatible((what[0].source,), f"the field {what[1]}") if what is not None else self._too_wide(row)
         refused = self._refused
-        versions = tuple((number, of) for number, of in self._writers.versions if number not in refused)
+        versions = tuple(each for each in self._of_values if each[0] not in refused)
         try:
             also = key_version(self._names, self._with_columns(merge(versions).type), row)
         except InvalidInput:  # no version of the values is known, or none has the columns, which is said elsewhere
@@ -335,14 +330,13 @@ class Evolution:
 
     def _too_wide(self, key: Struct) -> IncompatibleSchema | None:
         """Return why a version of a key that is a record needs a wider column than an existing table may get."""
-        evolution, there = self._pipeline.table.schema_evolution, self._existing
-        widens = evolution is SchemaEvolution.WIDEN or not there.fields
-        return None if widens else too_wide(self._rows_in(there), key)
+        widens = self._pipeline.table.schema_evolution is SchemaEvolution.WIDEN or not self._existing.fields
+        return None if widens else too_wide(self._rows_in(self._existing), key)
 
     def _key_of(self, row: Struct, key: Type = Primitive(Kind.BINARY), keys: KeyLanding | None = None) -> RowKey:  # noqa: B008 # frozen
         """Return the key of rows of this type; `key` is the type of the record's key."""
         refused, fields = self._refused, self._key_fields
-        values = self._named(merge([each for each in self._writers.versions if each[0] not in refused]).type)
+        values = self._named(merge([each for each in self._of_values if each[0] not in refused]).type)
         if self._names is not None:
             return value_key(row, self._with_columns(values), self._names, fields, keys)
         single = self._keys.single if self._keys is not None else None

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from frazil.declaration import Pipeline
 from frazil.errors import IncompatibleSchema, InvalidInput
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.ledger import entry as ledger
 from frazil.schemas.evolution.field_ids import SINGLE_VALUE
 from frazil.schemas.evolution.merge import merge, same_field
 from frazil.schemas.evolution.table_mapping import landing
+from frazil.schemas.iceberg import column_names, identifier_fields
 from frazil.schemas.key_fields import KEY_VERSION
 from frazil.schemas.types import Struct
 
@@ -51,3 +54,12 @@ def too_wide(rows: Struct, key: Struct) -> IncompatibleSchema | None:
     if SINGLE_VALUE in key.origins:
         return None
     return landing(rows, [(KEY_VERSION, key)], may_widen=False).incompatible.get(KEY_VERSION)
+
+
+def key_of_table(pipeline: Pipeline, iceberg: Iceberg) -> tuple[str, ...]:
+    """Return the columns of the key that the pipeline's table was made for, in the order of their ids."""
+    stored = iceberg.load(pipeline.table.identifier)
+    schema = iceberg.schema_json(stored)
+    if pipeline.write.keeps_changes:
+        return ledger.key_of(stored.properties(), column_names(schema))
+    return identifier_fields(schema)

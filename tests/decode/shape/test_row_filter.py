@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from frazil.declaration import InvalidDeclaration
 from frazil.declaration.checks.sql_expressions import EXAMPLES, row_expression
 from frazil.decode.decoded_columns import DECODED, MATCH, ROW
-from frazil.decode.row_filter import RowFilter, is_filtered, tried
+from frazil.decode.shape.expression_types import Asked, tried
+from frazil.decode.shape.row_filter import RowFilter, is_filtered
 
 pytestmark = pytest.mark.spark
 ROWS = """
@@ -106,7 +107,7 @@ def test_drawn_conditions_filter_as_duckdb_does(spark: SparkSession, conditions:
     records = frame.select("n", row.alias(ROW), F.lit(b"").alias("value"))
     matched = []
     for text in conditions:
-        made = RowFilter(condition=row_expression(text), fields=("a", "b", "c", DECODED))
-        kept = made.applied(records, once="_once").where(~is_filtered() & F.col(MATCH).isNotNull())
+        made = RowFilter(condition=row_expression(text), fields=("a", "b", "c", DECODED), asked=Asked(ROW))
+        kept = made.matched(records, once="_once").where(~is_filtered() & F.col(MATCH).isNotNull())
         matched.append({row["n"] for row in kept.select("n").collect()})
     assert matched == expected

@@ -1,0 +1,1 @@
+"""The declared shape of rows: conditions, columns, times of events."""

@@ -1,0 +1,137 @@
+"""The declared condition over decoded rows: which match, which fail, and what is left of a row that does not match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from frazil.declaration import Pipeline
+from frazil.declaration.checks.sql_expressions import RowExpression
+from frazil.declaration.envelopes import added_columns
+from frazil.decode.decoded_columns import (
+    CHANGE,
+    CHANGED_AT,
+    DECODED,
+    MATCH,
+    OPERATION,
+    ROW,
+    SOURCE,
+    WRITE_KIND,
+    writes_row,
+)
+from frazil.decode.keys.row_key import RowKey
+from frazil.decode.shape.expression_types import Asked, has_type, named_by_record, omits, tried, typed
+from frazil.decode.shape.selection import Selection, readable
+from frazil.decode.spark_types import spark_struct
+from frazil.envelopes.envelope import Operation
+from frazil.errors import InvalidInput
+from frazil.schemas.types import Struct
+
+_HOLDS, _ASKED = "holds", "_frazil_asked"
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """A condition over rows in the column `row`. It is asked of records that write a row, and of no others.
+
+    With a `key` a row that does not match becomes that of a delete, with these `fields`, of which it keeps the columns `kept`. With
+    `has_changes` rows say what they do. `parts` are those of the condition that have a type by themselves, as they are written and
+    as Spark's SQL.
+    """
+
+    condition: RowExpression
+    fields: tuple[str, ...]
+    asked: Asked
+    row: str = ROW
+    key: RowKey | None = None
+    has_changes: bool = False
+    kept: Sequence[str] = ()
+    parts: Sequence[tuple[str, str]] = ()
+
+    def matched(self, records: DataFrame, *, once: str) -> DataFrame:
+        """Return decoded records with the column `MATCH`; `once` is a nondeterministic column, so that each is computed once."""
+        records = self.asked.made(records, self.row, once)
+        condition = F.coalesce(F.expr(self.condition.sql(self.asked.column)), F.lit(False))
+        is_asked = writes_row(has_changes=self.has_changes, row=self.row) & ~self.omits()
+        made = F.struct(F.when(is_asked, condition).otherwise(F.lit(True)).alias(_HOLDS))
+        return records.withColumns({MATCH: tried(records.sparkSession, made), once: F.spark_partition_id()})
+
+    def reduced(self, records: DataFrame, *, once: str) -> DataFrame:
+        """Return records with `MATCH` whose row is that of a delete where it does not match, if they have a key."""
+        if self.key is None:
+            return records
+        row = F.when(is_filtered(), self._row_of_delete).otherwise(F.col(ROW))
+        return records.withColumns({ROW: row, once: F.spark_partition_id()})
+
+    def omits(self) -> Column:
+        """Return whether a change omits a value that the condition reads."""
+        return omits(self.row, self.condition.columns, has_changes=self.has_changes)
+
+    def failure(self, spark: SparkSession) -> Column:
+        """Return the condition, and those of its parts that fail for a record by themselves: text, never null."""
+        fails = [F.when(tried(spark, F.struct(F.expr(sql))).isNull(), F.lit(text)) for text, sql in self.parts]
+        listed = F.array_join(F.array_compact(F.array(F.lit(None).cast("string"), *fails)), "; ")
+        which = F.when(listed != "", F.concat(F.lit(", for which these fail by themselves: "), listed))
+        return F.concat(F.lit(f"where {self.condition.text}"), F.coalesce(which, F.lit("")))
+
+    @property
+    def _row_of_delete(self) -> Column:
+        row = F.col(ROW)
+        change = {OPERATION: F.lit(Operation.DELETE.value)} if self.has_changes else {}
+        kept = {*self.kept, CHANGED_AT, WRITE_KIND, DECODED}
+        columns = (
+            change.get(name, row[name] if name in kept else F.when(F.lit(False), row[name])).alias(name)
+            for name in self.fields
+        )
+        return F.struct(*columns)
+
+
+def row_filter(
+    pipeline: Pipeline, spark: SparkSession, target: Struct, key: RowKey | None, selection: Selection | None
+) -> RowFilter | None:
+    """Return the declared condition over rows of this type, or over those that a selection is of; None if none is declared.
+
+    Raises `InvalidInput` if it does not fit them.
+    """
+    condition = pipeline.shape.condition
+    if condition is None:
+        return None
+    source, of_record = (target, key) if selection is None else (selection.source, named_by_record(key))
+    row = spark_struct(readable(source, Struct(of_record.columns) if of_record is not None else None))
+    where, what = f"pipeline {pipeline.name}, shape.where", f"the condition {condition.text}"
+    kind = typed(spark, row, condition, what, where)
+    if not isinstance(kind, T.BooleanType):
+        raise InvalidInput(
+            f"{what} is {kind.simpleString()}, not true or false", where=where, do="Compare it with a value"
+        )
+    column = ROW if selection is None else SOURCE
+    asked = Asked.of(column, _ASKED, row.names, of_record, condition.columns)
+    kept = (*key.names, *(key.order.columns.values() if key.order else ())) if key is not None else ()
+    return RowFilter(
+        condition=condition,
+        fields=fields_of(pipeline, target),
+        asked=asked,
+        row=column,
+        key=key,
+        has_changes=pipeline.is_change_data,
+        kept=(*kept, *added_columns(pipeline.envelope)),
+        parts=[part for part in condition.parts(asked.column) if has_type(spark, asked.column, row, part[1])],
+    )
+
+
+def fields_of(pipeline: Pipeline, target: Struct) -> tuple[str, ...]:
+    """Return the fields of decoded rows of this type, with those that say what a change does."""
+    return (
+        *(field.name for field in target.fields),
+        *(field.name for field in CHANGE if pipeline.is_change_data),
+        DECODED,
+    )
+
+
+def is_filtered() -> Column:
+    """Return whether a record does not match; never null."""
+    return ~F.coalesce(F.col(MATCH)[_HOLDS], F.lit(True))

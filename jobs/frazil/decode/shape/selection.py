@@ -1,0 +1,144 @@
+"""The declared columns of a table, typed against the rows that its topic has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from frazil.declaration import Pipeline
+from frazil.declaration.checks.select_list import Selected
+from frazil.declaration.checks.sql_expressions import RowExpression
+from frazil.declaration.envelopes import added_columns
+from frazil.decode.shape.expression_types import typed
+from frazil.decode.spark_types import row_type, spark_struct
+from frazil.errors import InvalidInput
+from frazil.schemas.types import Field, Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the table, and what it is of: the field at a `path` of the source's row, or the `value` of an expression."""
+
+    field: Field
+    path: tuple[str, ...] = ()
+    value: RowExpression | None = None
+
+    @property
+    def column(self) -> str | None:
+        """The source's column, if the output is nothing but that."""
+        return self.path[0] if len(self.path) == 1 else None
+
+    @property
+    def text(self) -> str:
+        """The output as it is declared."""
+        return f"{'.'.join(self.path) if self.value is None else self.value.text} as {self.field.name}"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns of the source that it reads."""
+        return self.path[:1] if self.value is None else self.value.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The columns of a table, of rows of the type `source`."""
+
+    source: Struct
+    outputs: tuple[Output, ...]
+
+    @property
+    def row(self) -> Struct:
+        """The type of the rows that land."""
+        return Struct(tuple(output.field for output in self.outputs))
+
+    def columns_behind(self, names: Collection[str]) -> set[str]:
+        """Return the columns of the source that these columns of the table read."""
+        return {column for output in self.outputs if output.field.name in names for column in output.reads}
+
+
+def selection(pipeline: Pipeline, spark: SparkSession, source: Struct, key: Struct | None) -> Selection:
+    """Return the declared columns of rows of the type `source`. Expressions may read the fields of the record's `key`, too.
+
+    Raises `InvalidInput` if they do not fit these rows.
+    """
+    where, added = f"pipeline {pipeline.name}, shape.select", added_columns(pipeline.envelope)
+    own = tuple(Output(field, (field.name,)) for field in source.fields if field.name in added)
+    source_row = Struct(tuple(field for field in source.fields if field.name not in added))
+    row = spark_struct(readable(source_row, key))
+    outputs: list[Output] = []
+    for one in pipeline.shape.selected:
+        outputs += _outputs(spark, source_row, row, one, where)
+    names = [output.field.name for output in outputs]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InvalidInput(
+            f"{twice} is selected twice", where=where, do=f"Write * except ({twice}), or give it another name"
+        )
+    of_key = {field.name for field in key.fields} if key is not None else set()
+    for output in outputs:
+        name = output.field.name
+        if name in of_key and output.column != name:
+            what = f"{name} is a column of the record's key, and select gives it another value"
+            raise InvalidInput(what, where=where, do="Give it another name")
+    return Selection(source, (*outputs, *own))
+
+
+def readable(source: Struct, key: Struct | None) -> Struct:
+    """Return the type of what expressions read: the source's row, and the fields of the record's key that it lacks."""
+    names = {field.name for field in source.fields}
+    more = (field for field in key.fields if field.name not in names) if key is not None else ()
+    return Struct((*source.fields, *more))
+
+
+def _outputs(spark: SparkSession, source: Struct, row: T.StructType, one: Selected, where: str) -> Iterator[Output]:
+    if one.value is None:
+        columns = {field.name for field in source.fields}
+        if lacking := [name for name in one.excepted if name not in columns]:
+            raise _missing(f"* except ({', '.join(one.excepted)})", ", ".join(lacking), row, where)
+        yield from (Output(field, (field.name,)) for field in source.fields if field.name not in one.excepted)
+        return
+    path = one.value.path
+    found = _at(source, path) if path else None
+    if not one.name:
+        if found is None or not isinstance(found.type, Struct):
+            raise _missing(f"{one.value.text}.*", f"struct {one.value.text}", row, where)
+        for field in found.type.fields:
+            yield Output(_renamed(field, field.name), (*path, field.name))
+    elif found is not None:
+        is_same = path == (one.name,)
+        yield Output(found if is_same else _renamed(found, one.name), path)
+    else:
+        kind = typed(spark, row, one.value, f"{one.value.text} as {one.name}", where)
+        made = row_type(kind)
+        if made is None:
+            what = f"{one.value.text} as {one.name} is of the type {kind.simpleString()}, which no column has"
+            raise InvalidInput(what, where=where, do="Write cast(… as string), or another type")
+        yield Output(Field(one.name, made), value=one.value)
+
+
+def _at(source: Struct, path: Sequence[str]) -> Field | None:
+    """Return the field at a path of structs; None if there is none."""
+    field: Field | None = None
+    within: object = source
+    for name in path:
+        if not isinstance(within, Struct):
+            return None
+        field = next((each for each in within.fields if each.name == name), None)
+        if field is None:
+            return None
+        within = field.type
+    return field
+
+
+def _renamed(field: Field, name: str) -> Field:
+    """Return the field as another column: no other name of it says which column it is."""
+    return replace(field, name=name, source=name, aliases=(), required=False, ids=())
+
+
+def _missing(what: str, lacking: str, row: T.StructType, where: str) -> InvalidInput:
+    columns = ", ".join(name for name in row.names if not name.startswith("_"))
+    return InvalidInput(
+        f"{what} does not fit the rows: there is no {lacking}", where=where, do=f"The columns are {columns}"
+    )

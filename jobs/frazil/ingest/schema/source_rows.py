@@ -1,0 +1,59 @@
+"""The rows that a topic's schemas describe, and those that are made of them where columns are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import SparkSession
+
+from frazil.declaration import Pipeline
+from frazil.decode.shape.selection import Selection, selection
+from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.errors import IncompatibleSchema
+from frazil.schemas.evolution.table_mapping import Landing, landing
+from frazil.schemas.json_columns import with_texts, with_variants
+from frazil.schemas.types import Struct
+
+SELECTED = -2
+"""The number of the declared columns among the versions of a table's rows; schema ids are not negative."""
+_NOTHING = Struct(())
+
+
+class SourceRows:
+    """The versions of the rows that a table gets: those of the writers, or one of the declared columns, typed on all of them."""
+
+    def __init__(self, pipeline: Pipeline, spark: Callable[[], SparkSession], writers: WriterSchemas) -> None:
+        self._pipeline, self._spark, self._writers = pipeline, spark, writers
+        self._typed: tuple[object, object, Selection | None, Mapping[int, IncompatibleSchema]] = None, None, None, {}
+
+    def versions(self, key: Callable[[], Struct | None]) -> tuple[tuple[int, Struct], ...]:
+        """Return the versions, oldest first; none if no schema is known. Expressions may read the fields of the record's `key`.
+
+        Raises `InvalidInput` if the declared columns do not fit the rows.
+        """
+        made = self.selection(key)
+        found = self._writers.versions if made is None else ((SELECTED, made.row),)
+        return tuple((n, with_variants(row)) for n, row in found) if self._pipeline.table.has_variants else found
+
+    def selection(self, key: Callable[[], Struct | None]) -> Selection | None:
+        """Return the declared columns; None if there are none, or if no schema is known. Raises as `versions` does."""
+        versions = self._writers.versions
+        if not self._pipeline.shape.selected or not versions:
+            return None
+        fields = key()
+        if self._typed[:2] != (versions, fields):
+            source = landing(_NOTHING, versions)
+            made = selection(self._pipeline, self._spark(), with_texts(source.target), fields)
+            self._typed = versions, fields, made, source.incompatible
+        return self._typed[2]
+
+    def decoded(self, landed: Landing, made: Selection | None) -> tuple[Struct, Mapping[int, IncompatibleSchema]]:
+        """Return the rows that are decoded for a landing, and the writers that do not fit them.
+
+        Raises `IncompatibleSchema` if the declared columns do not fit the table.
+        """
+        if made is None:
+            return landed.target, landed.incompatible
+        if SELECTED in landed.incompatible:
+            raise landed.incompatible[SELECTED]
+        return made.source, self._typed[3]
