@@ -46,9 +46,9 @@ def test_a_topic_lands_changes_its_schema_and_is_proven(shop_of: ShopOf) -> None
 
 
 @pytest.mark.long
-def test_a_condition_and_bounds_of_events_hold(shop_of: ShopOf) -> None:
+def test_a_condition_columns_and_bounds_of_events_hold(shop_of: ShopOf) -> None:
     bounds = EventTime("at", oldest="1 day")
-    shape = Shape(where="id % 2 = 0", event_time=bounds)
+    shape = Shape(where="id % 2 = 0", select="at, cast(id as int) as id", event_time=bounds)
     columns = {"value_format": "json", "columns": ("id long", "at timestamptz")}
     shop = shop_of(**columns, write=Upsert(key="id"), shape=shape, on_error="dead_letter", max_rejected_percent=100)
     for number, at in ((2, "2026-01-31"), (3, "2026-01-31"), (4, "2020-01-31"), (6, "2026-01-31")):

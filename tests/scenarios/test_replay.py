@@ -389,3 +389,21 @@ def test_a_row_whose_record_was_compacted_away_is_no_fault(shop_of: ShopOf, repl
     assert (1, 5) in [(row["order_id"], row["rank"]) for row in shop.landed()]
     (found,) = replayed(shop).findings
     assert (found.flaw, "the topic is compacted, and a key" in found.what) == (Flaw.NOT_REPLAYED, True)
+
+
+@pytest.mark.long
+def test_a_column_of_another_engine_that_no_version_fits_is_not_compared(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Upsert(), key_format="text", partitions=1, on_error=ErrorMode.DEAD_LETTER)
+    old = record("Order", order_id="long")
+    shop.produce([frame(shop.register(old), avro(old, {"order_id": 1}))], key=b"1")
+    shop.drain()
+    shop.sql("ALTER TABLE {} ADD COLUMN more string")
+    new = record("Order", order_id="long", more=["null", "int"])
+    new["fields"][1]["default"] = None
+    shop.produce([frame(shop.register(new), avro(new, {"order_id": 2, "more": 1}))], key=b"1")
+    assert shop.drain().rejected == {"incompatible_schema": 1}
+    (found,) = replayed(shop).findings
+    assert "the column more is string in the table" in found.what
+    shop.sql("ALTER TABLE {} RENAME COLUMN _kafka_key TO id")
+    (found,) = replayed(shop).findings
+    assert (found.flaw, "Spark job failed" in found.what) == (Flaw.NOT_REPLAYED, False), found.what

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -16,7 +17,7 @@ from frazil.declaration import Append, Changelog, Debezium, ErrorMode, EventTime
 from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.ingest.preview.preview import preview
 from frazil.ingest.proof_landing import replay
-from tests.scenarios.test_where import FORMATS, PROTO, state_of, totals
+from tests.scenarios.test_where import FORMATS, PAGE, PROTO, state_of, totals
 from tests.support.debezium_events import PLACEHOLDER, Source
 from tests.support.keyed_topic import record
 from tests.support.proto import framed
@@ -44,20 +45,23 @@ def columns(shop: Shop) -> list[str]:
 
 
 def test_columns_are_flattened_renamed_cast_dropped_and_computed(shop_of: ShopOf) -> None:
-    select = "* except (note, customer, day), customer.id as customer_id, customer.land, cents / 100 as euros, cast(day as date) as day, 'shop' as origin"
+    """By the example of the page."""
+    example = re.search(r'Shape\(select="(.*?)"\)', PAGE.read_text("utf-8"))
+    assert example is not None
+    select = f"{example[1]}, cast(day as date) as at"
     shop = shop_of(shape=Shape(select=select, where="order_id <> 2"), partitions=1)
     schema = shop.register(ROW)
     shop.produce([frame(schema, avro(ROW, order(n))) for n in range(4)])
     shop.produce([frame(schema, avro(ROW, order(9, day="no day")))])
     total = shop.drain()
-    assert columns(shop) == ["order_id", "cents", "customer_id", "land", "euros", "day", "origin"]
+    assert columns(shop) == ["order_id", "cents", "day", "customer_id", "id", "land", "euros", "origin", "at"]
     rows = {row["order_id"]: row for row in shop.landed()}
     assert set(rows) == {0, 1, 3}
-    assert [rows[3][name] for name in ("customer_id", "land", "euros", "origin")] == [13, "NO", 3.5, "shop"]
-    assert rows[3]["day"] == date(2026, 1, 4)
+    assert [rows[3][name] for name in ("customer_id", "land", "euros", "origin")] == [13, "NO", 3.5, "web"]
+    assert rows[3]["at"] == date(2026, 1, 4)
     assert (total.filtered, total.rejected) == ({"where": 1}, {"transform_failed": 1})
     (letter,) = shop.dead()
-    assert letter["message"].endswith(": select cast(day as date) as day")
+    assert letter["message"].endswith(": select cast(day as date) as at")
     assert totals(shop) == {"read": 5, "landed": 3, "dead_lettered": 1, "filtered": 1}
     shop.assert_proven(deep=True)
 

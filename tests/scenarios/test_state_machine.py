@@ -304,7 +304,7 @@ class CapturedLife(Life):
 
 
 BY_TIME = "_kafka_timestamp"
-SHAPE = Shape(where="`user` <> 'blue'")
+SHAPE = Shape(where="`user` <> 'blue'", select="* except (`user`), concat(`user`, '') as `user`")
 TEXT = {"key_format": "text"}
 CAPTURED = {"key_format": "avro", "envelope": Debezium(), "partitions": 1, "max_rejected_percent": 100}
 LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
@@ -326,6 +326,10 @@ LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
         {"write": Upsert(order_by=Order(BY_TIME), on_tombstone="soft_delete"), "shape": SHAPE, **TEXT},
     ),
     "filtered_changelog": (ChangelogLife, {"write": Changelog(), "shape": SHAPE, **TEXT}),
+    "selected_change_data": (
+        CapturedLife,
+        {"write": Upsert(on_truncate="delete_all"), "shape": Shape(select="note, id, customer"), **CAPTURED},
+    ),
     "change_data": (CapturedLife, {"write": Upsert(on_truncate="delete_all"), **CAPTURED}),
 }
 

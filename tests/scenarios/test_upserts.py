@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -552,3 +553,23 @@ def test_a_format_that_only_engines_read_is_no_damage(shop: Shop) -> None:
     shop.rewrite()
     found = shop.verified(deep=True)
     assert (found.outcome, {finding.flaw for finding in found.findings}) == ("unchecked", {"format_not_read"})
+
+
+def test_a_renamed_column_of_the_key_is_named_back(shop_of: ShopOf) -> None:
+    """The declaration is as it was, and no record has a field of the new name: only the rename leads out."""
+    shop = shop_of(write=Upsert(key="order_id"))
+    schema = shop.register()
+    shop.produce(shop.orders(2, schema))
+    shop.drain()
+    shop.sql("ALTER TABLE {} RENAME COLUMN order_id TO ident")
+    shop.produce(shop.orders(1, schema))
+    with pytest.raises(WriteModeDiffers) as refused:
+        shop.drain()
+    step = re.fullmatch(
+        r"Another engine renamed the column: run (ALTER TABLE \S+ RENAME COLUMN \S+ TO \S+)", refused.value.do
+    )
+    assert step is not None, refused.value.do
+    shop.sql(step[1].replace(shop.pipeline.table.identifier, "{}"))
+    shop.drain()
+    assert len(shop.landed()) == 2
+    shop.assert_proven(deep=True)

@@ -83,6 +83,9 @@ def test_any_expression_lets_other_records_be_rejected(shop_of: ShopOf) -> None:
         ("amount", "is double, not true or false"),
         ("`user`.name = 'a'", "does not fit the rows"),
         ("timestamp_seconds(order_id) > 'now'", "Spark makes the time at which it runs"),
+        ("timestamp_seconds(order_id) in ('now', 'epoch')", "Spark makes the time at which it runs"),
+        ("timestamp_seconds(order_id) between 'yesterday' and '2026-01-01'", "Spark makes the time at which it runs"),
+        ("ifnull(date_add(to_date(`user`), 1), 'today') is null", "Spark makes the time at which it runs"),
         ("coalesce(date_add(to_date(`user`), 1), 'Today ') = `user`", "Spark makes the time at which it runs"),
     ],
 )
@@ -237,9 +240,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "shape-rows.md"
 @pytest.mark.parametrize("write", [Upsert(key="id"), Append()])
 def test_the_example_of_the_page_does_what_its_table_says(shop_of: ShopOf, write: Any) -> None:
     page, declared = PAGE.read_text("utf-8"), dict[str, Any]()
-    block, bounds = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    block, *shapes = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(block, declared)  # of the page
-    assert eval(bounds, {"Shape": Shape, "EventTime": EventTime})
+    assert all(eval(one, {"Shape": Shape, "EventTime": EventTime}) for one in shapes)
     orders = declared["orders"]
     lines = re.findall(r"^\| `(\{.*?\})` \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
     columns = orders.topic.value.columns
@@ -319,6 +322,18 @@ def test_a_changed_condition_holds_from_now_on_and_is_said(shop_of: ShopOf, tmp_
     shop.assert_proven(deep=True)
     (found,) = replay(shop.pipeline, shop.job(), shop.registry(), shop.environment, tmp_path).findings
     assert "shape of its rows was changed" in found.what
+
+
+def test_a_condition_that_no_row_met_leaves_no_trace(shop_of: ShopOf, tmp_path: Path) -> None:
+    shop = shop_of(shape=Shape(where="nothing < 10"), write=Upsert(), key_format="text")
+    shop.produce(shop.orders(20, shop.register()))
+    with pytest.raises(InvalidInput, match="nothing"):
+        shop.drain()
+    shop.pipeline = replace(shop.pipeline, shape=Shape(where="order_id < 10"))
+    shop.drain()
+    assert len(shop.landed()) == 10
+    assert shop.seen("table_differs") == []
+    assert replay(shop.pipeline, shop.job(), shop.registry(), shop.environment, tmp_path).findings == ()
 
 
 def test_rows_judged_in_a_narrower_type_are_not_replayed(shop_of: ShopOf, tmp_path: Path) -> None:

@@ -47,12 +47,13 @@ class WriteModeDiffers(DecisionRequired):
         key: Sequence[str],
         made_for: Sequence[str],
         is_of_records: bool,
+        is_renamed: bool = False,
         may_identify: bool,
     ) -> Self:
         """Return the error of a table whose key has other columns.
 
         The key `is_of_records` if no columns of it are declared. It may be the table's identifier fields if `may_identify`: its
-        columns exist and are required.
+        columns exist and are required. A column `is_renamed` if no version of the records has one of its name.
         """
         do = f"Declare key={written(made_for)} again, or name another table"
         if is_of_records:
@@ -64,7 +65,11 @@ class WriteModeDiffers(DecisionRequired):
         now, then = (sorted({*one} - {*other}) for one, other in ((made_for, key), (key, made_for)))
         if not is_of_records and len(now) == len(then) == 1:
             step = f"ALTER TABLE {table} RENAME COLUMN {quoted(now[0])} TO {quoted(then[0])}"
-            do = f"{do}. If another engine renamed the column, run {step}"
+            do = (
+                f"Another engine renamed the column: run {step}"
+                if is_renamed
+                else f"{do}. If another engine renamed the column, run {step}"
+            )
         if may_identify:
             do = f"{do}. If another engine changed the identifier fields, run {_identified(table, key)}"
         modes = [kind + " by " * bool(of) + ", ".join(sorted(of)) for of in (key, made_for)]

@@ -112,7 +112,7 @@ def replay(
     columns = {field["name"] for field in job.iceberg.schema_json(table)["fields"]} | ignored
     try:
         with explained(f"table {pipeline.table.identifier}", stopping=job.stopping, redact=job.redact):
-            if problem := _retyped(held, fresh):
+            if problem := _retyped(held, fresh, key):
                 return _not_replayed(pipeline, problem)
             compared = _compared(held, fresh, key, ignored)
             found = _result(pipeline, compared, outcome.total.read)
@@ -128,6 +128,7 @@ def replay(
         return _not_replayed(pipeline, str(error))
 
 
+_WIDER = ({T.IntegerType, T.LongType}, {T.FloatType, T.DoubleType}, {T.IntegerType, T.DoubleType})
 _OF_HELD = (Flaw.ROW_LEFT, Flaw.ROW_DIFFERS)
 _COMPACTED = (
     "the topic is compacted, and a key whose last record is rejected, or late in the declared order, keeps the row of an earlier "
@@ -153,9 +154,11 @@ def _named_now(rows: DataFrame, then: Java, table: Java) -> DataFrame:
     return rows.select(*(rows[quoted_part(name)].alias(now[number]) for number, name in was.items() if number in now))
 
 
-def _retyped(held: DataFrame, fresh: DataFrame) -> str:
-    """Return which column all registered versions make a union, another structure or name, which the table was made without."""
+def _retyped(held: DataFrame, fresh: DataFrame, key: Sequence[str]) -> str:
+    """Return which column all registered versions make a union, another type or name, which the table was made without."""
     there = {field.name: field.dataType for field in held.schema.fields}
+    if renamed := set(key) - set(fresh.columns):
+        return f"the table's key has the column {min(renamed)}, and no version does"
     names = [sorted(set(one.columns) - set(other.columns)) for one, other in ((held, fresh), (fresh, held))]
     for one, other in product(*names):  # next to a partition field of its name, a column gets a hash
         if re.fullmatch(r"_[0-9a-f]{6,}", max(one, other, key=len).removeprefix(min(one, other, key=len))):
@@ -180,7 +183,8 @@ def _is_restructured(held: T.DataType, fresh: T.DataType) -> bool:
             return _is_restructured(held.elementType, fresh.elementType)
         case T.MapType(), T.MapType():
             return _is_restructured(held.valueType, fresh.valueType)
-    return type(held) is not type(fresh) and T.StructType in (type(held), type(fresh))
+    types = {type(held), type(fresh)}
+    return len(types) > 1 and types not in _WIDER
 
 
 def check_is_state(pipeline: Pipeline) -> None:

@@ -29,10 +29,10 @@ REFUSED = {
     "(a + 1).*": "is not all fields of a struct",
     "distinct a": "is not an SQL expression",
     "a from t": "is not an SQL expression",
-    "a; drop table t": "is not one expression",
+    "a; drop table t": "is not an SQL expression",
     "now() as n": "the function now",
     "count(a) as n": "the function count",
-    "(select 1) as n": "is not allowed",
+    "(select 1) as n": "is not one expression",
     "'": "is not an SQL expression",
 }
 

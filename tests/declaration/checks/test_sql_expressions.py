@@ -42,10 +42,13 @@ REFUSED = {
     "row_number() over () = n": "is not allowed",
     "n = :p": ":p",
     "cast(s as struct<x: int>) = r": "STRUCT",
-    "n = 1; drop table t": "not one expression",
+    "n = 1; drop table t": "is not an SQL expression",
     "n as m": "n AS m",
     "s = 'it''s'": "two texts follow each other",
     "1 = 1": "reads no column",
+    "lpad(s, n, '0') = '0'": "pads to a width",
+    "rpad(s, 2000000000, '0') = '0'": "pads to a width",
+    "a) or (b": "not one expression",
     "s rlike '^(a|b)*$'": "repeats a group with choices",
     "s rlike '^((a|b)c)*$'": "repeats a group with choices",
     r"s rlike '^(/([a-z]+|[0-9]+))*$'": "repeats a group with choices",
@@ -77,6 +80,12 @@ def test_a_name_without_parentheses_is_a_column_and_arguments_stay_as_they_are()
     assert row_expression("current_date > d").sql("_row") == "`_row`.`current_date` > `_row`.`d`"
     text = row_expression("datediff(`day, d) or rand() > 0.5`, d) = 1 and to_date(s, 'd.M.y') is null").sql("_row")
     assert text == "DATEDIFF(`_row`.`day, d) or rand() > 0.5`, `_row`.`d`) = 1 AND TO_DATE(`_row`.`s`, 'd.M.y') IS NULL"
+
+
+@pytest.mark.parametrize("name", ["comment", "set", "show"])
+def test_a_column_may_have_the_name_of_a_statement(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert row_expression(f"{name} is not null -- end").sql("r") == f"NOT `r`.`{name}` IS NULL"
+    assert capsys.readouterr().err == ""
 
 
 def test_an_expression_is_the_same_after_it_was_written() -> None:

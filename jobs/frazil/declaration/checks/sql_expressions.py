@@ -48,7 +48,7 @@ EXAMPLES = (
 number, `d` a date, `t` a timestamp, `b` bytes, `l` a list, `m` a map and `r` a struct. A test runs them in Spark as they are."""
 MOST_PARTS = 16
 _PATTERNS = ("regexp_like", "regexp_replace", "regexp_extract", "split")
-_LONGEST = 10_000
+_LONGEST = _WIDEST = 10_000
 _UNITS = ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 _DO = "The page shape-rows lists what an expression may hold"
 
@@ -88,7 +88,8 @@ class RowExpression:
 
         may_fail = (e.Anonymous, e.Cast, e.Div, e.IntDiv, e.Mod)
         found = (node for node in _read(self.text).find_all(*may_fail, bfs=False) if node.find(e.Column))
-        return [(node.sql(_dialect(), comments=False), _rendered(node, row)) for node in islice(found, MOST_PARTS)]
+        texts = {node.sql(_dialect(), comments=False): node for node in found}
+        return [(text, _rendered(node, row)) for text, node in islice(texts.items(), MOST_PARTS)]
 
 
 def row_expression(text: str, *, may_be_constant: bool = False) -> RowExpression:
@@ -144,6 +145,8 @@ def _misuse(node: Expr) -> str:
             return "lists nothing"
         case e.Cast() if isinstance(node.this, e.Literal):
             return _misuse_of_literal(node)
+        case e.Anonymous() if node.name.lower() in ("lpad", "rpad") and not _is_width(*node.expressions[1:2]):
+            return f"pads to a width that is not a number up to {_WIDEST:,}"
         case e.RegexpLike() if what := _misuse_of_pattern(node.expression):
             return what
         case e.Anonymous() if node.name.lower() in _PATTERNS and (what := _misuse_of_pattern(*node.expressions[1:2])):
@@ -151,6 +154,14 @@ def _misuse(node: Expr) -> str:
         case e.Anonymous() | e.Case() | e.DPipe() | e.Cast() if node.find(e.Column) is None:
             return "reads no column: write its value"
     return ""
+
+
+def _is_width(width: Any = None) -> bool:
+    return (
+        type(width).__name__ == "Literal"
+        and re.fullmatch(r"\d{1,5}", width.name) is not None
+        and int(width.name) <= _WIDEST
+    )
 
 
 def _misuse_of_pattern(pattern: Any = None) -> str:
@@ -208,30 +219,33 @@ def tokens_of(text: str) -> list[Any]:
     return _attempt(tokenize, text, "spark")
 
 
-def _attempt(of: Callable[..., list[Any]], text: str, dialect: Any) -> list[Any]:
+def _attempt(of: Callable[..., list[Any]], text: str, dialect: Any, *, before: str = "", after: str = "") -> list[Any]:
     from sqlglot.errors import SqlglotError
 
     try:
-        return of(text, read=dialect)
+        return of(before + text + after, read=dialect)
     except (SqlglotError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise refused(f"{shown(text)} is not an SQL expression: {_first_line(error)}") from None
 
 
 def _parsed(text: str) -> Any:
     from sqlglot import parse
-    from sqlglot.expressions import Interval
+    from sqlglot.expressions import Interval, Paren
 
-    tokens, trees = tokens_of(text), _attempt(parse, text, _dialect())
+    tokens, trees = (
+        tokens_of(text),
+        _attempt(parse, text, _dialect(), before="(", after="\n)"),
+    )  # what begins as a statement is a column
     kinds = [token.token_type.name for token in tokens]
     if not {"CHAR", "NCHAR", "VARCHAR", "NVARCHAR"}.isdisjoint(kinds):
         raise refused("a text with a length is not allowed", "Cast to string")
     if any(one == other == "STRING" for one, other in pairwise(kinds)):
         raise refused("two texts follow each other", r"Write \' for a quote in a text, and || to join two")
-    if len(trees) != 1 or trees[0] is None:
+    if len(trees) != 1 or type(trees[0]) is not Paren or trees[0].this is None:
         raise refused(f"{shown(text)} is not one expression")
     if kinds.count("INTERVAL") != len(list(trees[0].find_all(Interval))):
         raise refused("an interval has several units", "Write one interval for each unit")
-    return trees[0]
+    return trees[0].this
 
 
 def _first_line(error: Exception) -> str:

@@ -30,7 +30,7 @@ def typed(spark: SparkSession, row: T.StructType, expression: RowExpression, wha
     except (PySparkException, Py4JJavaError) as error:
         text = error.getMessage() if isinstance(error, PySparkException) else str(error.java_exception)
         said = (text or str(error)).splitlines()[0].replace(f"`{_NAME}`.", "").replace(f"{_NAME}.", "")
-        columns = ", ".join(name for name in row.names if not name.startswith("_"))
+        columns = ", ".join(row.names)
         raise InvalidInput(
             f"{what} does not fit the rows: {said}", where=where, do=f"The columns are {columns}"
         ) from None

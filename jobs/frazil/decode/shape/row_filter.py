@@ -102,12 +102,7 @@ def row_filter(
         return None
     source, of_record = (target, key) if selection is None else (selection.source, named_by_record(key))
     row = spark_struct(readable(source, Struct(of_record.columns) if of_record is not None else None))
-    where, what = f"pipeline {pipeline.name}, shape.where", f"the condition {condition.text}"
-    kind = typed(spark, row, condition, what, where)
-    if not isinstance(kind, T.BooleanType):
-        raise InvalidInput(
-            f"{what} is {kind.simpleString()}, not true or false", where=where, do="Compare it with a value"
-        )
+    check_condition(pipeline, spark, row)
     column = ROW if selection is None else SOURCE
     asked = Asked.of(column, _ASKED, row.names, of_record, condition.columns)
     kept = (*key.names, *(key.order.columns.values() if key.order else ())) if key is not None else ()
@@ -121,6 +116,17 @@ def row_filter(
         kept=(*kept, *added_columns(pipeline.envelope)),
         parts=[part for part in condition.parts(asked.column) if has_type(spark, asked.column, row, part[1])],
     )
+
+
+def check_condition(pipeline: Pipeline, spark: SparkSession, row: T.StructType) -> None:
+    """Raise `InvalidInput` if the declared condition does not fit rows of this type."""
+    if (condition := pipeline.shape.condition) is None:
+        return
+    where, what = f"pipeline {pipeline.name}, shape.where", f"the condition {condition.text}"
+    kind = typed(spark, row, condition, what, where)
+    if not isinstance(kind, T.BooleanType):
+        said = f"{what} is {kind.simpleString()}, not true or false"
+        raise InvalidInput(said, where=where, do="Compare it with a value")
 
 
 def fields_of(pipeline: Pipeline, target: Struct) -> tuple[str, ...]:

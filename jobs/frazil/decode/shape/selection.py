@@ -138,7 +138,7 @@ def _renamed(field: Field, name: str) -> Field:
 
 
 def _missing(what: str, lacking: str, row: T.StructType, where: str) -> InvalidInput:
-    columns = ", ".join(name for name in row.names if not name.startswith("_"))
+    columns = ", ".join(row.names)
     return InvalidInput(
         f"{what} does not fit the rows: there is no {lacking}", where=where, do=f"The columns are {columns}"
     )

@@ -122,7 +122,9 @@ class Evolution:
 
         Raises as `row_key` does.
         """
-        return self.row_key(), self._mode.columns(self.types[0])
+        key, row = self.row_key(), self.types[0]
+        self._source.check(row, self._read_key)
+        return key, self._mode.columns(row)
 
     def refresh(self) -> None:
         """Ask for new schemas, or look for the first ones in the records."""
@@ -371,6 +373,7 @@ class Evolution:
                 key=found.names,
                 made_for=made_for,
                 is_of_records=self._names is None,
+                is_renamed=not set(made_for) <= {field.name for field in merge(self._versions).type.fields},
                 may_identify=required.issuperset(found.names) and not self._pipeline.write.keeps_changes,
             )
         return found, made_for

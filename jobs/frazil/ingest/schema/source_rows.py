@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import SparkSession
 
 from frazil.declaration import Pipeline
-from frazil.decode.shape.selection import Selection, selection
+from frazil.decode.shape.event_times import event_times
+from frazil.decode.shape.row_filter import check_condition
+from frazil.decode.shape.selection import Selection, readable, selection
+from frazil.decode.spark_types import spark_struct
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import IncompatibleSchema
 from frazil.schemas.evolution.table_mapping import Landing, landing
@@ -46,6 +49,13 @@ class SourceRows:
             made = selection(self._pipeline, self._spark(), with_texts(source.target), fields)
             self._typed = versions, fields, made, source.incompatible
         return self._typed[2]
+
+    def check(self, row: Struct, key: Callable[[], Struct | None]) -> None:
+        """Raise `InvalidInput` if the declared shape does not fit the `row` of a table that is to be made."""
+        made = self.selection(key)
+        source = row if made is None else readable(made.source, key())
+        check_condition(self._pipeline, self._spark(), spark_struct(source))
+        event_times(self._pipeline, row, None)
 
     def decoded(self, landed: Landing, made: Selection | None) -> tuple[Struct, Mapping[int, IncompatibleSchema]]:
         """Return the rows that are decoded for a landing, and the writers that do not fit them.
