@@ -12,7 +12,22 @@ from typing import Any
 import pytest
 
 from frazil.clients.registry.schemas import SchemaType
-from frazil.declaration import Append, Changelog, Debezium, ErrorMode, EventTime, Limits, Order, Shape, Upsert
+from frazil.declaration import (
+    Append,
+    Changelog,
+    Debezium,
+    ErrorMode,
+    EventTime,
+    Hmac,
+    Limits,
+    Nullify,
+    Order,
+    Redact,
+    Secret,
+    Shape,
+    Truncate,
+    Upsert,
+)
 from frazil.errors import InvalidInput, RejectedRecords
 from frazil.ingest.preview.preview import preview
 from frazil.ingest.proof_landing import replay
@@ -242,7 +257,10 @@ def test_the_example_of_the_page_does_what_its_table_says(shop_of: ShopOf, write
     page, declared = PAGE.read_text("utf-8"), dict[str, Any]()
     block, *shapes = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(block, declared)  # of the page
-    assert all(eval(one, {"Shape": Shape, "EventTime": EventTime}) for one in shapes)
+    assert all(
+        eval(one, {each.__name__: each for each in (Shape, EventTime, Hmac, Secret, Redact, Nullify, Truncate)})
+        for one in shapes
+    )
     orders = declared["orders"]
     lines = re.findall(r"^\| `(\{.*?\})` \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
     columns = orders.topic.value.columns

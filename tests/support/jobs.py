@@ -53,6 +53,9 @@ def crash_at(wanted: str) -> Callable[[str], None]:
     return failpoint
 
 
+HMAC_KEY = "a key of 26 characters, yes"
+
+
 def job(
     iceberg: Iceberg,
     *,
@@ -63,7 +66,13 @@ def job(
     **more: Any,
 ) -> JobContext:
     """Return a job of version `test`. Its run has a name of its own unless one is given; it knows no Kafka unless one is given."""
-    known: dict[str, Any] = {"spark": iceberg.spark, "kafka": None, "version": "test", **more}
+    known: dict[str, Any] = {
+        "spark": iceberg.spark,
+        "kafka": None,
+        "version": "test",
+        "secret": lambda _: HMAC_KEY,
+        **more,
+    }
     return JobContext(
         iceberg=iceberg,
         run=run or uuid.uuid4().hex,

@@ -38,8 +38,14 @@ COLUMNS = Struct(
 )
 
 
-def dead_letter(rejected: DataFrame, *, pipeline: str, run: str) -> Column:
-    """Return a rejected record as a row of the dead-letter table, but for `rejected_at`: key and value as Kafka holds them."""
+def dead_letter(rejected: DataFrame, *, pipeline: str, run: str, is_masked: bool = False) -> Column:
+    """Return a rejected record as a row of the dead-letter table, but for `rejected_at`: key and value as Kafka holds them.
+
+    If values are masked, it has none of the record's bytes.
+    """
+    held = {"key": as_read(rejected, "key"), "value": as_read(rejected, "value"), "headers": F.col("headers")}
+    if is_masked:
+        held = {name: F.lit(None).cast(rejected.schema[name].dataType) for name in held}
     return F.struct(
         F.col(REASON).alias("reason"),
         F.lit("decode").alias("stage"),
@@ -52,9 +58,7 @@ def dead_letter(rejected: DataFrame, *, pipeline: str, run: str) -> Column:
         "offset",
         "timestamp",
         F.col("timestampType").alias("timestamp_type"),
-        "headers",
-        as_read(rejected, "key").alias("key"),
-        as_read(rejected, "value").alias("value"),
+        *(column.alias(name) for name, column in sorted(held.items())),
     )
 
 

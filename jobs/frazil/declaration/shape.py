@@ -1,17 +1,18 @@
-"""The shape of a table's rows: which records of the topic become rows, and of which columns."""
+"""The shape of a table's rows: which records of the topic become rows, of which columns, and with which masks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from frazil.declaration.checks.column_rules import KEY_COLUMN_PATTERN, key_column_refusal
-from frazil.declaration.checks.constraints import Rule, notation, seconds_of
+from frazil.declaration.checks.constraints import Rule, matching, notation, seconds_of, shown
 from frazil.declaration.checks.declared import declared
-from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.problems import Problem, Refusal
 from frazil.declaration.checks.select_list import Selected, select_list
 from frazil.declaration.checks.sql_expressions import RowExpression, row_expression
+from frazil.declaration.secret import Secret
 
 _SPAN = notation(seconds_of)
 _NAME = Rule(key_column_refusal, {"pattern": KEY_COLUMN_PATTERN})
@@ -29,6 +30,60 @@ class EventTime:
     def _contradictions(self) -> Iterator[Problem]:
         if self.oldest is self.newest is self.lateness is None:
             yield Problem("", "no bound is declared", "Write oldest, newest or lateness, or remove event_time")
+
+
+UNITS = ("year", "month", "day", "hour")
+KEY, HEADERS = "_kafka_key", "_kafka_headers."
+"""The record's key among the paths of masks, and what the names of headers begin with there."""
+_TO = matching(
+    rf"{'|'.join(UNITS)}|[1-9][0-9]{{0,8}}", "a unit or a number", f"Write {', '.join(UNITS)}, or a number such as '4'"
+)
+
+
+@declared
+class Hmac:
+    """The HMAC-SHA256 of the value's text, as 64 hex digits: equal values stay equal, in each table with the secret."""
+
+    kind: ClassVar[str] = "hmac"
+    secret: Annotated[Secret, "The key of the HMAC, at least 16 characters."] = field(kw_only=False)
+
+
+@declared
+class Redact:
+    """The text `***` in place of the value."""
+
+    kind: ClassVar[str] = "redact"
+
+
+@declared
+class Nullify:
+    """Null in place of the value."""
+
+    kind: ClassVar[str] = "nullify"
+
+
+@declared
+class Truncate:
+    """The beginning of a text, or a time or a number rounded down."""
+
+    kind: ClassVar[str] = "truncate"
+    to: Annotated[str, "A unit of a time, the characters of a text, or what a number is a multiple of.", _TO] = field(
+        kw_only=False
+    )
+
+
+Mask = Hmac | Redact | Nullify | Truncate
+"""The union of the masks."""
+
+
+def _path_refusal(path: str) -> Refusal | None:
+    parts = path.removeprefix(HEADERS).split(".")
+    if all(parts) and (path == KEY or path.startswith(HEADERS) or not path.startswith("_")):
+        return None
+    return Refusal(f"{shown(path)} is no field's path", f"Write it like card.number, {KEY} or {HEADERS}name")
+
+
+PATH = Rule(_path_refusal)
 
 
 @declared
@@ -50,6 +105,11 @@ class Shape:
         notation(select_list),
     ] = None
 
+    mask: Annotated[
+        Mapping[Annotated[str, PATH], Mask] | None,
+        "Values that no table, dead letter or message has: a mask for each path of a field of the topic, such as card.number.",
+    ] = None
+
     event_time: Annotated[EventTime | None, "Bounds of the time of an event."] = None
 
     @property
@@ -58,6 +118,16 @@ class Shape:
         return None if self.where is None else RowExpression(self.where)
 
     @property
+    def masks(self) -> Mapping[str, Mask]:
+        """The masks by their paths."""
+        return self.mask or {}
+
+    @property
+    def has_columns(self) -> bool:
+        """True if the table's columns are not those of the topic."""
+        return self.select is not None or bool(self.mask)
+
+    @property
     def selected(self) -> tuple[Selected, ...]:
-        """The elements of `select`; empty if none is declared."""
-        return () if self.select is None else select_list(self.select)
+        """The elements of `select`, and all columns if only masks are declared; empty if neither is."""
+        return select_list(self.select or "*") if self.has_columns else ()

@@ -9,10 +9,8 @@ from frazil.envelopes.envelope import Operation
 from frazil.schemas.types import Field, Kind, ListOf, Primitive
 
 ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reason", "_frazil_key"
-SOURCE, SELECTED = (
-    "_frazil_source",
-    "_frazil_selected",
-)  # the row before the declared columns are made of it; those computed
+SOURCE, MASKED, SELECTED = "_frazil_source", "_frazil_masked", "_frazil_selected"
+"""The row before the declared columns are made of it, the same with masks, and the columns that are computed."""
 MATCH = "_frazil_match"  # whether the declared condition holds for a row: a struct, null if it fails
 DETAIL = "_frazil_detail"  # what the reason is about, such as a column; null if it is about none
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
+from frazil.declaration.secret import Secret
 from frazil.job.shared_reads import SharedReads
 from frazil.job.turns import Turns
 from frazil.lake.iceberg_java import Iceberg
@@ -66,6 +67,10 @@ class ConsumerGroups:
         return self._numbers[pipeline]
 
 
+def _no_secret(secret: Secret) -> str:
+    raise NotImplementedError("the job reads no secrets")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContext:
     """The context of every step of a job. All pipelines of the job share it, so all of it is safe to share between threads.
@@ -73,7 +78,7 @@ class JobContext:
     `run` names the job's run in the ledger, `version` is that of Frazil. `clock` is in seconds since 1970; `wait` sleeps for a
     number of seconds, and ends early if the job is to stop. `new_id` returns a new name that no other file has. `failpoint` marks a
     step, at which a test may interfere (see `frazil.job.failpoints`). `stopping` says whether the job is to stop, and `stop` asks
-    for it. `redact` masks, in a text, the secrets that were read.
+    for it. `redact` masks, in a text, the secrets that were read; `secret` reads one.
     """
 
     spark: SparkSession
@@ -88,6 +93,7 @@ class JobContext:
     stopping: Callable[[], bool] = lambda: False
     stop: Callable[[], None] = lambda: None
     redact: Callable[[str], str] = lambda text: text
+    secret: Callable[[Secret], str] = _no_secret
     consumers: ConsumerGroups = field(default_factory=ConsumerGroups)
     reads: SharedReads = field(default_factory=SharedReads)
     turns: Turns = field(default_factory=Turns)

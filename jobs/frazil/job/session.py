@@ -72,6 +72,7 @@ def open_job(
             stop=stop.set,
             turns=Turns(max(int(spark.sparkContext.defaultParallelism), 2)),
             redact=secrets.redactor.redact,
+            secret=secrets.read,
         )
     except (Py4JError, OSError, AttributeError, TypeError) as error:
         if stop.is_set() or jvm_answers(spark):

@@ -267,6 +267,10 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "new columns are added, and those that are selected no more stay and are null in new rows; existing rows stay until "
             "their key has a record",
         ),
+        "shape.mask": FieldEffect(
+            Outcome.STOPS,
+            "the rows that landed stay as they are, so a table's masks do not change: name another table, and delete the old one",
+        ),
         **dict.fromkeys(
             (f"shape.event_time{part}" for part in ("", ".column", ".oldest", ".newest", ".lateness")),
             FieldEffect(Outcome.FROM_NOW_ON, "the bounds hold for records from now on; rows that landed stay"),

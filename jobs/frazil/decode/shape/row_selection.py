@@ -10,10 +10,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
-from frazil.decode.decoded_columns import SELECTED, SOURCE, UNAVAILABLE, writes_row
+from frazil.decode.decoded_columns import MASKED, SELECTED, SOURCE, UNAVAILABLE, writes_row
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.shape.expression_types import Asked, named_by_record, omits, tried
 from frazil.decode.shape.row_filter import fields_of, is_filtered
+from frazil.decode.shape.row_masks import Masks
 from frazil.decode.shape.selection import Output, Selection
 from frazil.decode.spark_types import spark_type
 from frazil.decode.values.conform import conform
@@ -39,13 +40,23 @@ class RowSelection:
     has_filter: bool
     has_changes: bool
     kept: frozenset[str] = frozenset()
+    source: Struct = Struct(())  # noqa: RUF009 # frozen
+    masks: Masks | None = None
+
+    @property
+    def _row(self) -> str:
+        """The column with the row that the declared columns are made of: no value that a mask hides is in it."""
+        return SOURCE if self.masks is None else MASKED
 
     def applied(self, records: DataFrame, made: str, *, once: str) -> DataFrame:
         """Return records that have the column `SOURCE`, and `MATCH` with a filter, with their row in the column `made`.
 
         `once` is a nondeterministic column, so that each is computed once.
         """
-        records = self.asked.made(records, SOURCE, once)
+        if self.masks is not None:
+            hidden = self.masks.row(F.col(SOURCE), self.source)
+            records = records.withColumns({MASKED: hidden, once: F.spark_partition_id()})
+        records = self.asked.made(records, self._row, once)
         if self._computed:
             is_write = writes_row(has_changes=self.has_changes, row=SOURCE) & ~self.omits()
             is_made = {name: is_write & self._is_asked(name) for name, _ in self._computed}
@@ -54,7 +65,7 @@ class RowSelection:
         columns = {field.name: self._column(field) for field in self.target.fields}
         if self.has_changes:
             columns[UNAVAILABLE] = self._unavailable()
-        row = F.struct(*(columns.get(name, F.col(SOURCE)[name]).alias(name) for name in self.fields))
+        row = F.struct(*(columns.get(name, F.col(self._row)[name]).alias(name) for name in self.fields))
         row = F.when(F.col(SOURCE).isNotNull(), row)
         return records.withColumns({made: row, once: F.spark_partition_id()})
 
@@ -100,7 +111,7 @@ class RowSelection:
             return F.lit(None).cast(spark_type(field.type))
         value = F.col(SELECTED)[field.name]
         if output.value is None:
-            value = F.col(SOURCE)
+            value = F.col(self._row)
             for name in output.path:
                 value = value[name]
         return conform(value, aligned(output.field.type, field.type), field.type)
@@ -118,13 +129,14 @@ class RowSelection:
 
 
 def row_selection(
-    pipeline: Pipeline, target: Struct, key: RowKey | None, selection: Selection | None
+    pipeline: Pipeline, target: Struct, key: RowKey | None, selection: Selection | None, masks: Masks | None
 ) -> RowSelection | None:
     """Return what makes rows of the type `target` by a selection; None without one. `target` has text in place of variants."""
     if selection is None:
         return None
     columns = columns_of(target, selection.row, top=True)
     of = {columns[one.field.name].name: one for one in selection.outputs if one.field.name in columns}
+    column = SOURCE if masks is None else MASKED
     reads = {name for output in of.values() if output.value is not None for name in output.reads}
     names = [field.name for field in selection.source.fields]
     kept = frozenset((*key.names, *(key.order.columns.values() if key.order else ())) if key is not None else ())
@@ -132,10 +144,12 @@ def row_selection(
         target=target,
         fields=fields_of(pipeline, target),
         of=of,
-        asked=Asked.of(SOURCE, _ASKED, names, named_by_record(key), reads),
+        asked=Asked.of(column, _ASKED, names, named_by_record(key), reads),
         has_filter=pipeline.shape.condition is not None,
         has_changes=pipeline.is_change_data,
         kept=kept,
+        source=selection.source,
+        masks=masks,
     )
 
 

@@ -13,6 +13,7 @@ from frazil.decode.decoded_columns import MATCH
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.shape.event_times import EventTimes, event_times
 from frazil.decode.shape.row_filter import RowFilter, is_filtered, row_filter
+from frazil.decode.shape.row_masks import Masks
 from frazil.decode.shape.row_selection import RowSelection, row_selection
 from frazil.decode.shape.selection import Selection
 from frazil.schemas.json_columns import with_texts
@@ -27,6 +28,7 @@ class RowShape:
     filter: RowFilter | None = None
     selection: RowSelection | None = None
     times: EventTimes | None = None
+    masks: Masks | None = None
 
     @property
     def is_observed(self) -> bool:
@@ -69,7 +71,12 @@ class RowShape:
 
 
 def row_shape(
-    pipeline: Pipeline, spark: SparkSession, target: Struct, key: RowKey | None, selection: Selection | None
+    pipeline: Pipeline,
+    spark: SparkSession,
+    target: Struct,
+    key: RowKey | None,
+    selection: Selection | None,
+    masks: Masks | None,
 ) -> RowShape:
     """Return the declared shape of rows of the type `target`, which a selection makes of other ones.
 
@@ -77,6 +84,7 @@ def row_shape(
     """
     return RowShape(
         filter=row_filter(pipeline, spark, target, key, selection),
-        selection=row_selection(pipeline, with_texts(target), key, selection),
+        selection=row_selection(pipeline, with_texts(target), key, selection, masks),
         times=event_times(pipeline, target, key),
+        masks=masks,
     )

@@ -11,8 +11,11 @@ from pyspark.sql import types as T
 from frazil.declaration import Pipeline
 from frazil.declaration.checks.select_list import Selected
 from frazil.declaration.checks.sql_expressions import RowExpression
-from frazil.declaration.envelopes import added_columns
+from frazil.declaration.envelopes import BEFORE_COLUMN, added_columns
+from frazil.declaration.shape import KEY, Hmac
 from frazil.decode.shape.expression_types import typed
+from frazil.decode.shape.row_masks import masked, of_fields
+from frazil.decode.shape.row_masks import there as _there
 from frazil.decode.spark_types import row_type, spark_struct
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Field, Struct
@@ -44,9 +47,10 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The columns of a table, of rows of the type `source`."""
+    """The columns of a table, of rows of the type `source`, whose type is `masked` after masks."""
 
     source: Struct
+    masked: Struct
     outputs: tuple[Output, ...]
 
     @property
@@ -65,8 +69,9 @@ def selection(pipeline: Pipeline, spark: SparkSession, source: Struct, key: Stru
     Raises `InvalidInput` if they do not fit these rows.
     """
     where, added = f"pipeline {pipeline.name}, shape.select", added_columns(pipeline.envelope)
-    own = tuple(Output(field, (field.name,)) for field in source.fields if field.name in added)
-    source_row = Struct(tuple(field for field in source.fields if field.name not in added))
+    hidden = _masked(pipeline, source, key)
+    own = tuple(Output(field, (field.name,)) for field in hidden.fields if field.name in added)
+    source_row = Struct(tuple(field for field in hidden.fields if field.name not in added))
     row = spark_struct(readable(source_row, key))
     outputs: list[Output] = []
     for one in pipeline.shape.selected:
@@ -82,7 +87,43 @@ def selection(pipeline: Pipeline, spark: SparkSession, source: Struct, key: Stru
         if name in of_key and output.column != name:
             what = f"{name} is a column of the record's key, and select gives it another value"
             raise InvalidInput(what, where=where, do="Give it another name")
-    return Selection(source, (*outputs, *own))
+    made = Selection(source, hidden, (*outputs, *own))
+    _check_order(pipeline, made)
+    return made
+
+
+def _masked(pipeline: Pipeline, source: Struct, key: Struct | None) -> Struct:
+    """Return the row type after the declared masks: of the row before a change, too."""
+    where, masks = f"pipeline {pipeline.name}, shape.mask", of_fields(pipeline.shape.masks)
+    names = {path.partition(".")[0] for path in masks}
+    if key is not None and (shared := sorted(names & {field.name for field in key.fields})):
+        said = f"{shared[0]} is a field of the record's key, which would land as it is"
+        raise InvalidInput(said, where=where, do=f"Declare the key's format as text or bytes, and mask {KEY}")
+    before = {each.name for each in source.fields if each.source == BEFORE_COLUMN}
+    before &= {*added_columns(pipeline.envelope)}
+    row = masked(Struct(tuple(each for each in source.fields if each.name not in before)), masks, where)
+    types = {each.name: each for each in row.fields}
+    of_before = (
+        replace(each, type=masked(each.type, _there(each.type, masks), where))
+        if isinstance(each.type, Struct)
+        else each
+        for each in source.fields
+        if each.name in before
+    )
+    types |= {each.name: each for each in of_before}
+    return Struct(tuple(types[each.name] for each in source.fields))
+
+
+def _check_order(pipeline: Pipeline, made: Selection) -> None:
+    """Raise `InvalidInput` if a key or an order is made of masked values that do not keep them apart."""
+    masks, where = of_fields(pipeline.shape.masks), f"pipeline {pipeline.name}, shape.mask"
+    hidden = {path.partition(".")[0]: mask for path, mask in masks.items()}
+    for name in sorted(made.columns_behind(pipeline.write.order_columns) & hidden.keys()):
+        raise InvalidInput(f"{name} is masked, and orders records", where=where, do="Order by another column")
+    for name in sorted(made.columns_behind(pipeline.write.key or ()) & hidden.keys()):
+        if not isinstance(hidden[name], Hmac):
+            said = f"{name} is of the key, and {hidden[name].kind} makes several keys one"
+            raise InvalidInput(said, where=where, do="Choose Hmac(…)")
 
 
 def readable(source: Struct, key: Struct | None) -> Struct:

@@ -125,7 +125,9 @@ class Staging:
                 unavailable = F.coalesce(F.col(_UNRESOLVED), F.lit(False))
             found = staged.thorough.rejected(records, unavailable, self.unplaced())
             found = record_counts.observe_rejected(found, observed(_REJECTED), skipped)
-            letter = F.when(~skipped, dead_letter(found, pipeline=self.pipeline.name, run=self.job.run))
+            is_masked = bool(self.pipeline.shape.mask)
+            letter = dead_letter(found, pipeline=self.pipeline.name, run=self.job.run, is_masked=is_masked)
+            letter = F.when(~skipped, letter)
             of_keys = self.mode.of_rejected(staged.thorough, key)
             return found.select(letter.alias(_LETTER), "partition", "offset", REASON, SCHEMA_ID, DETAIL, *of_keys)
 

@@ -19,6 +19,7 @@ from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes, key_pro
 from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, plain_key, row_key, value_key
 from frazil.decode.keys.row_order import TIMESTAMP, row_order
 from frazil.decode.record_decoder import RecordDecoder
+from frazil.decode.shape.row_masks import masks_of
 from frazil.decode.shape.row_shape import row_shape
 from frazil.decode.writers.seen_frames import MOST, SeenFrames, UnknownSchemas
 from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
@@ -188,6 +189,7 @@ class Evolution:
         if self._keys is not None and keys is not None:
             is_closed = self._is_keyed and not self._names
             of_keys = self._keys.decoder(keys, is_exact=self._is_keyed, is_closed=is_closed)
+        masks = masks_of(self._pipeline, self._job.secret)
         decoding = RecordDecoder(
             values=values,
             keys=of_keys,
@@ -196,7 +198,7 @@ class Evolution:
             variants=target,
             required=self._writers.required(values.side.target),
             row_key=identity,
-            shape=row_shape(self._pipeline, self._job.spark, target, identity, made),
+            shape=row_shape(self._pipeline, self._job.spark, target, identity, made, masks),
         )
         if self._is_keyed:
             self.may_lack_keys = self._names is None and not self._has_records()

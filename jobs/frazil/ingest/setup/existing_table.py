@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from frazil.declaration import Pipeline
+from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import identity, marks_deletes
-from frazil.errors import ColumnsMissing, ForeignTable, OtherPipeline, WriteModeDiffers
+from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput, OtherPipeline, WriteModeDiffers
 from frazil.ingest.reporting.events import Event, Reporter
-from frazil.lake.layout import Layout, changed, check_metadata_columns, differences
+from frazil.lake.layout import Layout, changed, check_metadata_columns, differences, shapes
 from frazil.lake.ledger import entry as ledger
 from frazil.schemas.evolution.schema_changes import AddColumn
 from frazil.schemas.metadata import (
@@ -72,6 +73,13 @@ def check_write_mode(pipeline: Pipeline, actual: Layout) -> None:
     made_for, declared = ledger.made_for(actual.properties, names), identity(pipeline, key)
     if made_for != declared:
         raise WriteModeDiffers.of(pipeline.name, pipeline.table.identifier, declared=declared, made_for=made_for)
+    had, now = (shape.get("mask") or {} for shape in (shapes(actual)[-1], to_json(pipeline.shape)))
+    if had != now:
+        raise InvalidInput(
+            f"the masks are others than those of the table, whose rows stay as they are: {', '.join(had) or 'none'}",
+            where=f"pipeline {pipeline.name}, shape.mask",
+            do="Declare the masks as before, or name another table and delete this one",
+        )
 
 
 def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) -> tuple[AddColumn, ...]:

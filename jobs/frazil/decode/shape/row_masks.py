@@ -1,0 +1,240 @@
+"""Masks of decoded values: the types that they have then, and what hides them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from frazil.declaration import Pipeline
+from frazil.declaration.secret import Secret
+from frazil.declaration.shape import HEADERS, KEY, UNITS, Hmac, Mask, Nullify, Redact, Truncate
+from frazil.decode.spark_types import spark_type
+from frazil.errors import InvalidInput
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside
+
+_INNER, _OUTER = "_frazil_hmac_inner_", "_frazil_hmac_outer_"
+_BLOCK, _SHORTEST = 64, 16
+_TEXT, _STARS = Primitive(Kind.STRING), "***"
+_WHOLE = (Kind.INT, Kind.LONG)
+_TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+Tree = Mapping[str, "Mask | Tree"]
+
+
+def tree_of(masks: Mapping[str, Mask]) -> Tree:
+    """Return the masks of fields by the parts of their paths. Raises `InvalidInput` if one is inside another."""
+    found: dict[str, object] = {}
+    for path, mask in masks.items():
+        *outer, name = path.split(".")
+        at = found
+        for part in outer:
+            at = at.setdefault(part, {})  # type: ignore[assignment]
+            if not isinstance(at, dict):
+                raise InvalidInput(f"{path} is inside a field that is masked, too", where="shape.mask", do="Remove one")
+        if name in at:
+            raise InvalidInput(f"{path} has fields inside that are masked, too", where="shape.mask", do="Remove one")
+        at[name] = mask
+    return found  # type: ignore[return-value]
+
+
+def masked(row: Struct, masks: Mapping[str, Mask], where: str) -> Struct:
+    """Return the row type after masks of its fields. Raises `InvalidInput` for one that it lacks, or that a mask does not fit."""
+    return _struct(row, tree_of(masks), (), where)
+
+
+def _struct(of: Struct, tree: Tree, path: tuple[str, ...], where: str) -> Struct:
+    names = {each.name for each in of.fields}
+    for name in tree:
+        if name not in names:
+            said = f"there is no field {'.'.join((*path, name))}"
+            raise InvalidInput(said, where=where, do=f"The fields are {', '.join(sorted(names))}")
+    return replace(of, fields=tuple(_field(each, tree.get(each.name), path, where) for each in of.fields))
+
+
+def _field(of: Field, tree: Mask | Tree | None, path: tuple[str, ...], where: str) -> Field:
+    if tree is None:
+        return of
+    here = (*path, of.name)
+    if of.as_json and isinstance(tree, Hmac | Truncate | Mapping):
+        raise InvalidInput(
+            f"{'.'.join(here)} is JSON text, whose parts have no masks", where=where, do="Choose Redact() or Nullify()"
+        )
+    made = _type(of.type, tree, here, where)
+    return replace(of, type=made, as_json=of.as_json and made == of.type, has_own_scale=False)
+
+
+def _type(of: Type, tree: Mask | Tree, path: tuple[str, ...], where: str) -> Type:
+    match tree, of:
+        case Nullify(), _:
+            return of
+        case Hmac() | Redact(), Primitive() | Decimal():
+            return _TEXT
+        case Truncate(to=to), _ if _truncates(of, to):
+            return of
+        case Mapping(), Struct():
+            return _struct(of, tree, path, where)
+        case Mapping(), ListOf(element) if [*tree] == ["element"]:
+            return replace(of, element=_type(element, tree["element"], (*path, "element"), where))
+        case Mapping(), MapOf(key, value) if {*tree} <= {"key", "value"}:
+            if isinstance(tree.get("key", Hmac), Redact | Nullify | Truncate):
+                said = f"{'.'.join(path)}.key would be one key for several"
+                raise InvalidInput(said, where=where, do="Choose Hmac(…) for keys of a map")
+            kinds = {"key": key, "value": value}
+            made = {name: _type(kinds[name], tree[name], (*path, name), where) for name in tree}
+            return replace(of, key=made.get("key", key), value=made.get("value", value))
+    lacks = f"field {min(tree)}" if isinstance(tree, Mapping) else f"mask {tree.kind}"
+    what = f"{'.'.join(path)} is of type {of}, and has no {lacks}"
+    do = (
+        "Name a value in it; in a list it is .element, in a map .key or .value" if inside(of) else "Choose another mask"
+    )
+    raise InvalidInput(what, where=where, do=do)
+
+
+def _truncates(of: Type, to: str) -> bool:
+    if isinstance(of, Decimal):
+        return to not in UNITS
+    if not isinstance(of, Primitive):
+        return False
+    if to in UNITS:
+        return of.kind in _TIMES and not (to == "hour" and of.kind is Kind.DATE)
+    return of.kind in (Kind.STRING, *_WHOLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """The masks of a pipeline's records. `secrets` are those of its HMACs, and `read` gives their values."""
+
+    of_fields: Tree
+    of_key: Hmac | None
+    of_headers: Mapping[str, Mask]
+    secrets: tuple[Secret, ...]
+    read: Callable[[Secret], str] = field(repr=False, compare=False)
+
+    def prepared(self, records: DataFrame) -> DataFrame:
+        """Return records with a masked key and headers, and with what masks of their values need.
+
+        The keys of HMACs are values of a relation: in the text of a plan there is none.
+        """
+        spark = records.sparkSession
+        for number, secret in enumerate(self.secrets):
+            pads = spark.createDataFrame([_pads(self.read(secret))], "inner binary, outer binary")
+            names = {
+                f"{_INNER}{number}": pads.select("inner").scalar(),
+                f"{_OUTER}{number}": pads.select("outer").scalar(),
+            }
+            records = records.withColumns(names)
+        if self.of_key is not None:
+            records = records.withColumn("key", self._hmac(F.col("key"), self.of_key).cast("binary"))
+        if self.of_headers and "headers" in records.columns:
+            headers = F.transform("headers", self._header)
+            records = records.withColumn("headers", headers)
+        return records
+
+    def row(self, row: Column, of: Struct) -> Column:
+        """Return a row of this type with its values masked."""
+        return self._fields(row, of, self.of_fields)
+
+    def _fields(self, value: Column, of: Struct, tree: Tree) -> Column:
+        for each in of.fields:
+            if each.name in tree:
+                value = value.withField(f"`{each.name}`", self._value(value[each.name], each.type, tree[each.name]))
+        return value
+
+    def _value(self, value: Column, of: Type, tree: Mask | Tree) -> Column:
+        match tree, of:
+            case Nullify(), _:
+                return F.lit(None).cast(spark_type(of))
+            case Hmac(), _:
+                return self._hmac(_text(value, of), tree)
+            case Redact(), _:
+                return F.when(value.isNotNull(), F.lit(_STARS))
+            case Truncate(to=to), _:
+                return _truncated(value, of, to)
+            case Mapping(), Struct():
+                return self._fields(value, of, tree)
+            case Mapping(), ListOf(element):
+                return F.transform(value, lambda one: self._value(one, element, tree["element"]))
+            case Mapping(), MapOf(key, inner):
+                if "value" in tree:
+                    value = F.transform_values(value, lambda _, one: self._value(one, inner, tree["value"]))
+                if "key" in tree:
+                    value = F.transform_keys(value, lambda one, _: self._value(one, key, tree["key"]))
+                return value
+        raise AssertionError(f"{of} was checked")
+
+    def _hmac(self, value: Column, mask: Hmac) -> Column:
+        """Return the HMAC (https://www.rfc-editor.org/rfc/rfc2104) of text, or of bytes, as text."""
+        number = self.secrets.index(mask.secret)
+        inner = F.sha2(F.concat(F.col(f"{_INNER}{number}"), value.cast("binary")), 256)
+        return F.sha2(F.concat(F.col(f"{_OUTER}{number}"), F.unhex(inner)), 256)
+
+    def _header(self, header: Column) -> Column:
+        value = header["value"]
+        for name, mask in self.of_headers.items():
+            match mask:
+                case Hmac():
+                    made = self._hmac(header["value"], mask).cast("binary")
+                case Redact():
+                    made = F.when(header["value"].isNotNull(), F.lit(_STARS).cast("binary"))
+                case _:
+                    made = F.lit(None).cast("binary")
+            value = F.when(header["key"] == name, made).otherwise(value)
+        return F.struct(header["key"].alias("key"), value.alias("value"))
+
+
+def _pads(secret: str) -> tuple[bytes, bytes]:
+    if len(secret) < _SHORTEST:
+        said = f"the secret of an HMAC has fewer than {_SHORTEST} characters"
+        raise InvalidInput(said, where="shape.mask", do="Write a longer one, such as 32 random bytes as hex")
+    key = secret.encode()
+    key = (hashlib.sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
+    return bytes(one ^ 0x36 for one in key), bytes(one ^ 0x5C for one in key)
+
+
+def _text(value: Column, of: Type) -> Column:
+    """Return the text of a value that is the same in each type: numbers without zeros at their end, times as ISO 8601 in UTC."""
+    match of:
+        case Primitive(kind=Kind.BINARY):
+            return value
+        case Primitive(kind=Kind.TIMESTAMP | Kind.TIMESTAMPTZ):
+            zone = "'Z'" if of.kind is Kind.TIMESTAMPTZ else ""
+            return F.date_format(value, f"yyyy-MM-dd'T'HH:mm:ss.SSSSSS{zone}")
+        case Decimal():
+            words = value.cast("string")
+            return F.when(words.contains("."), F.regexp_replace(words, r"\.?0+$", "")).otherwise(words)
+        case _:
+            return value.cast("string")
+
+
+def _truncated(value: Column, of: Type, to: str) -> Column:
+    if to in UNITS:
+        rounded = F.date_trunc(to, value)
+        return rounded.cast(spark_type(of))
+    if of == _TEXT:
+        return F.substring(value, 1, int(to))
+    return (value - F.pmod(value, F.lit(int(to)))).cast(spark_type(of))
+
+
+def there(row: Struct, masks: Mapping[str, Mask]) -> dict[str, Mask]:
+    """Return the masks of fields that a row has: the row before a change may lack some."""
+    names = {each.name for each in row.fields}
+    return {path: mask for path, mask in masks.items() if path.partition(".")[0] in names}
+
+
+def masks_of(pipeline: Pipeline, read: Callable[[Secret], str]) -> Masks | None:
+    """Return the declared masks; None if none are declared. `read` gives the value of a secret."""
+    masks = pipeline.shape.masks
+    if not masks:
+        return None
+    of_key = masks.get(KEY)
+    headers = {path.removeprefix(HEADERS): mask for path, mask in masks.items() if path.startswith(HEADERS)}
+    secrets = tuple(dict.fromkeys(mask.secret for mask in masks.values() if isinstance(mask, Hmac)))
+    return Masks(tree_of(of_fields(masks)), of_key if isinstance(of_key, Hmac) else None, headers, secrets, read)
+
+
+def of_fields(masks: Mapping[str, Mask]) -> dict[str, Mask]:
+    """Return the masks of the fields of values."""
+    return {path: mask for path, mask in masks.items() if path != KEY and not path.startswith(HEADERS)}

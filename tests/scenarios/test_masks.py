@@ -1,0 +1,255 @@
+"""Masks: what lands in place of values, and that no file has a value that is masked."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import hmac
+import json
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from frazil.declaration import (
+    Append,
+    Changelog,
+    Debezium,
+    ErrorMode,
+    Hmac,
+    Nullify,
+    Redact,
+    Secret,
+    Shape,
+    Truncate,
+    Upsert,
+)
+from frazil.errors import InvalidInput
+from frazil.ingest.preview.preview import preview
+from tests.scenarios.test_where import totals
+from tests.support.debezium_events import PLACEHOLDER, Source
+from tests.support.jobs import HMAC_KEY
+from tests.support.keyed_topic import record
+from tests.support.shop import ShopOf, avro, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+KEYED = Hmac(Secret(env="MASK_KEY"))
+
+
+def hidden(text: str | bytes) -> str:
+    """Return the HMAC that Python makes of a text."""
+    return hmac.new(HMAC_KEY.encode(), text if isinstance(text, bytes) else text.encode(), hashlib.sha256).hexdigest()
+
+
+CARD = {
+    "type": "record",
+    "name": "Card",
+    "fields": [{"name": "number", "type": "string"}, {"name": "kind", "type": "string"}],
+}
+ROW = record("Person", id="long", email=["null", "string"], born={"type": "int", "logicalType": "date"}, card=CARD)
+ROW["fields"] += [
+    {"name": "phones", "type": {"type": "array", "items": "string"}},
+    {"name": "cards", "type": {"type": "array", "items": "Card"}},
+    {"name": "marks", "type": {"type": "map", "values": "string"}},
+    {"name": "income", "type": "long"},
+    {"name": "street", "type": "string"},
+    {"name": "note", "type": "string"},
+]
+MASKS = {
+    "email": KEYED,
+    "born": Truncate("year"),
+    "card.number": Redact(),
+    "phones.element": KEYED,
+    "cards.element.number": KEYED,
+    "marks.key": KEYED,
+    "marks.value": Redact(),
+    "income": Truncate("1000"),
+    "street": Truncate("3"),
+    "note": Nullify(),
+}
+CANARY = "canary-8d1f"
+
+
+def person(number: int, email: str | None = f"{CANARY}@mail") -> dict[str, Any]:
+    """Return a value of `ROW` whose masked texts have the canary."""
+    card = {"number": f"{CANARY}-{number}", "kind": "visa"}
+    more = {"marks": {f"{CANARY}-k": f"{CANARY}-v"}, "income": 12_345, "street": f"Sea {CANARY}", "note": CANARY}
+    return {
+        "id": number,
+        "email": email,
+        "born": 7_000,
+        "card": card,
+        "phones": [f"{CANARY}-1"],
+        "cards": [card],
+        **more,
+    }
+
+
+def test_each_mask_hides_its_values(shop_of: ShopOf) -> None:
+    shop = shop_of(shape=Shape(mask=MASKS, where=f"email is null or email = '{CANARY}@mail'"))
+    schema = shop.register(ROW)
+    shop.produce(
+        [frame(schema, avro(ROW, person(n, email))) for n, email in enumerate((f"{CANARY}@mail", None, "other"))]
+    )
+    assert shop.drain().filtered == {"where": 1}, "a condition reads plain values"
+    full, bare = sorted(shop.landed(), key=lambda row: row["id"])
+    assert (full["email"], bare["email"]) == (hidden(f"{CANARY}@mail"), None)
+    assert full["born"] == date(1989, 1, 1)
+    assert (full["card"]["number"], full["card"]["kind"]) == ("***", "visa")
+    assert (full["phones"], full["cards"][0]["number"]) == ([hidden(f"{CANARY}-1")], hidden(f"{CANARY}-0"))
+    assert dict(full["marks"]) == {hidden(f"{CANARY}-k"): "***"}
+    assert (full["income"], full["street"], full["note"]) == (12_000, "Sea", None)
+    assert totals(shop) == {"read": 3, "landed": 2, "filtered": 1}
+
+
+def files_with(text: str, *folders: Path) -> list[str]:
+    """Return the files that have a text, also in compressed columns: parquet is read, and so is what gzip holds."""
+
+    found = []
+    for path in (path for folder in folders for path in folder.rglob("*") if path.is_file()):
+        data = path.read_bytes()
+        if path.name.endswith(".parquet"):
+            data += str(parquet.read_table(path).to_pylist()).encode()
+        if data[:2] == b"\x1f\x8b":
+            data += gzip.decompress(data)
+        if text.encode() in data:
+            found.append(path.name)
+    return found
+
+
+@pytest.mark.parametrize("write", [Append(), Upsert(), Changelog()])
+def test_no_file_has_a_masked_value(
+    shop_of: ShopOf, write: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Rows, dead letters with their reasons, metadata, messages and what Spark keeps on this machine."""
+    masks = {**MASKS, "_kafka_key": KEYED, "_kafka_headers.who": KEYED}
+    shop = shop_of(
+        shape=Shape(mask=masks),
+        write=write,
+        key_format="text",
+        headers=True,
+        on_error=ErrorMode.DEAD_LETTER,
+        max_rejected_percent=100,
+    )
+    schema = shop.register(ROW)
+    good = [frame(schema, avro(ROW, person(n))) for n in range(5)]
+    shop.produce(good, key=CANARY.encode(), headers=[("who", CANARY.encode()), ("plain", b"there")])
+    others = [good[0][:-3], f"bad {CANARY}".encode(), None]
+    shop.produce(others, key=f"{CANARY} 2".encode(), headers=[("who", CANARY.encode())])
+    shop.drain()
+    rows = shop.landed()
+    assert hidden(CANARY) in {row["_kafka_key"] for row in rows}
+    assert {row["_kafka_key"] for row in rows} <= {hidden(CANARY), hidden(f"{CANARY} 2")}
+    row = next(row for row in rows if row["_kafka_key"] == hidden(CANARY))
+    headers = {each["key"]: bytes(each["value"]) for each in row["_kafka_headers"]}
+    assert headers == {"who": hidden(CANARY).encode(), "plain": b"there"}
+    letters = shop.dead()
+    assert letters
+    assert {str((one["key"], one["value"], one["headers"])) for one in letters} <= {
+        "(None, None, None)",
+        "(None, None, [])",
+    }
+    lake = Path(shop.environment.catalog.warehouse.removeprefix("file:"))
+    assert files_with(hidden(f"{CANARY}@mail"), lake), "the search finds what is there"
+    blocks = shop.spark._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager().localDirsString()
+    assert files_with(CANARY, lake, *map(Path, blocks)) == []
+    assert CANARY not in json.dumps([dict(event) for event in shop.events], default=str)
+    assert HMAC_KEY not in caplog.text
+    shop.assert_proven(deep=True)
+
+
+def test_one_secret_makes_one_text_of_equal_values(shop_of: ShopOf) -> None:
+    columns = ("a string", "b long", "c decimal(10,2)", "d binary", "e date")
+    shop = shop_of(value_format="json", columns=columns, shape=Shape(mask=dict.fromkeys("abcde", KEYED)))
+    shop.produce([b'{"a": "50", "b": 50, "c": 50.00, "d": "NTA=", "e": "2026-01-31"}'])
+    shop.drain()
+    (row,) = shop.landed()
+    assert {row[name] for name in "abcd"} == {hidden("50")}
+    assert row["e"] == hidden("2026-01-31")
+
+
+@pytest.mark.parametrize(
+    ("masks", "what"),
+    [
+        ({"nothing": Redact()}, "there is no field nothing"),
+        ({"card": KEYED}, "and has no mask hmac"),
+        ({"card.number.x": KEYED}, "is of type string, and has no field x"),
+        ({"phones": KEYED}, "and has no mask hmac"),
+        ({"phones.x": KEYED}, "has no field x"),
+        ({"marks.key": Redact()}, "one key for several"),
+        ({"email": Truncate("year")}, "has no mask truncate"),
+        ({"born": Truncate("hour")}, "has no mask truncate"),
+        ({"card": Nullify(), "card.number": Redact()}, "is inside a field that is masked"),
+    ],
+)
+def test_a_mask_that_does_not_fit_stops_before_a_commit(shop_of: ShopOf, masks: dict[str, Any], what: str) -> None:
+    shop = shop_of(shape=Shape(mask=masks))
+    shop.produce([frame(shop.register(ROW), avro(ROW, person(1)))])
+    with pytest.raises(InvalidInput, match=what):
+        shop.drain()
+
+
+def test_keys_are_masked_by_hmac_only_and_orders_are_not(shop_of: ShopOf) -> None:
+    value = record("Order", email="string", rank="long")
+    shop = shop_of(write=Upsert(key="email"), shape=Shape(mask={"email": KEYED}))
+    schema = shop.register(value)
+    for rank in (1, 2):
+        shop.produce([frame(schema, avro(value, {"email": "a@b", "rank": rank}))], partition=0)
+    shop.drain()
+    assert [(row["email"], row["rank"]) for row in shop.landed()] == [(hidden("a@b"), 2)]
+    shop.assert_proven(deep=True)
+    for write, mask, what in (
+        (Upsert(key="email"), {"email": Redact()}, "several keys one"),
+        (Upsert(key="email", order_by="rank"), {"rank": Truncate("10")}, "orders records"),
+    ):
+        other = replace(
+            shop.pipeline,
+            name="masked_otherwise",
+            write=write,
+            shape=Shape(mask=mask),
+            table=replace(shop.pipeline.table, identifier="shop.masked_otherwise"),
+        )
+        with pytest.raises(InvalidInput, match=what):
+            shop.drain(other)
+
+
+def test_select_and_the_row_before_a_change_have_masked_values(shop_of: ShopOf) -> None:
+    shape = Shape(
+        select="id, note as remark, upper(customer) as customer",
+        mask={"customer": KEYED, "note": KEYED},
+        where="customer <> 'out'",
+    )
+    shop = shop_of(write=Upsert(), key_format="avro", envelope=Debezium(), shape=shape)
+    source = Source(shop)
+    source.write("c", 1, customer="a", note="n")
+    source.write("u", 1, customer="b", note=PLACEHOLDER)
+    source.write("c", 2, customer="out", note="n")
+    shop.drain()
+    assert [(row["customer"], row["remark"]) for row in shop.landed()] == [(hidden("b").upper(), hidden("n"))]
+    shop.assert_proven(deep=True)
+
+
+def test_changed_masks_of_a_table_are_refused(shop_of: ShopOf) -> None:
+    shop = shop_of(shape=Shape(mask={"user": KEYED}))
+    schema = shop.register()
+    shop.produce(shop.orders(1, schema))
+    shop.drain()
+    masked = shop.pipeline
+    for shape in (Shape(), Shape(mask={"user": Redact()})):
+        shop.pipeline = replace(masked, shape=shape)
+        with pytest.raises(InvalidInput, match="the masks are others than those of the table"):
+            shop.drain()
+    shop.pipeline = replace(masked, shape=replace(masked.shape, where="order_id >= 0"))
+    shop.produce(shop.orders(1, schema, first=1))
+    shop.drain()
+    assert {row["user"] for row in shop.landed()} == {hidden("u0")}
+
+
+def test_a_preview_shows_masked_values(shop_of: ShopOf) -> None:
+    shop = shop_of(shape=Shape(mask={"user": KEYED}), partitions=1)
+    shop.produce(shop.orders(1, shop.register()))
+    found = preview(shop.pipeline, shop.job(), shop.registry(), count=3)
+    assert found.rows[0].values["user"] == hidden("u0")
