@@ -9,7 +9,7 @@ from bench.rounds import Race
 RACES = (  # in this order most contenders are there from the race before
     Race(
         shape="nested_avro",
-        ways=("spike", "ours_as_spike", "ours", "filtered"),
+        ways=("spike", "ours_as_spike", "ours", "filtered", "selected", "masked"),
         rows=1_000_000,
         warm_rows=100_000,
         rounds=2,
@@ -36,6 +36,8 @@ CAPTIONS = {
     "ours_as_spike": "Frazil, the spike's columns",
     "ours": "Frazil",
     "filtered": "Frazil, with a condition",
+    "selected": "Frazil, with a condition and ten selected columns",
+    "masked": "Frazil, with an HMAC of one column",
     "state": "Frazil, an upsert table",
     "changelog": "Frazil, a table of every change",
 }

@@ -18,7 +18,7 @@ from bench.sessions import Sessions
 from bench.shapes import SHAPES, Format
 from bench.topics import Topic
 
-WRITE_MODES = ("ours", "state", "changelog", "filtered")
+WRITE_MODES = ("ours", "state", "changelog", "filtered", "selected", "masked")
 PEERS = ("flink", "flink_bare", "connect")
 
 

@@ -21,8 +21,10 @@ from frazil.declaration import (
     Append,
     Changelog,
     Debezium,
+    Hmac,
     Limits,
     Pipeline,
+    Secret,
     Shape,
     Spark,
     Table,
@@ -49,6 +51,15 @@ from frazil.schemas.types import Struct
 WRITE_MODES: Mapping[str, WriteMode] = {"ours": Append(), "state": Upsert(), "changelog": Changelog()}
 EVERY_ROW = Shape(where="id >= 0 and at > timestamp '2000-01-01 00:00:00'")
 """A condition that all rows match, so that the same rows land."""
+_TEN_COLUMNS = (
+    "id, at, items, session, `user`.id as user_id, `user`.country as country, upper(status) as status, shipping.*, "
+    "total * 1.25 as gross, coalesce(coupon, '') as coupon"
+)
+SHAPED = {
+    "filtered": EVERY_ROW,
+    "selected": Shape(where=EVERY_ROW.where, select=_TEN_COLUMNS),
+    "masked": Shape(mask={"session": Hmac(Secret(env="BENCH_MASK_KEY"))}),
+}
 PATIENT = 3600  # a target of seconds that no batch reaches: the batch size is the bench's, not learnt
 
 
@@ -62,7 +73,7 @@ def ours(job: Job) -> Iterator[Mapping[str, Way]]:
             return landing(ingestion(shared, registry, pipeline))
 
         modes = {way: partial(ready, write) for way, write in WRITE_MODES.items()}
-        yield {**modes, "filtered": partial(ready, Append(), shape=EVERY_ROW)}
+        yield {**modes, **{way: partial(ready, Append(), shape=shape) for way, shape in SHAPED.items()}}
 
 
 @contextmanager
@@ -162,7 +173,7 @@ def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
 @contextmanager
 def driver(job: Job, **more: Any) -> Iterator[tuple[JobContext, Registry]]:
     """Start Frazil's driver like `frazil run`, with the bench's heap and registry."""
-    environment, secrets = job.environment, Secrets(os.environ)
+    environment, secrets = job.environment, Secrets({**os.environ, "BENCH_MASK_KEY": "of the bench alone"})
     settings = {**settings_here(job.heap), "spark.driver.memory": job.heap}
     assert environment.registry is not None
     with class_path.of_new_jvms(jars_here(environment)):

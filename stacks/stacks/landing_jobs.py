@@ -9,6 +9,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline, canonical, digest
 from frazil.declaration.documents.document import document
+from frazil.declaration.shape import mask_secrets
 from frazil.release.manifest import Release, Role
 from frazil.rollout.desired import INGEST, MAINTAIN, Desired, Mode, desired_document, desired_key, job_name
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
@@ -159,8 +160,9 @@ def _job_role(
     foundation: FoundationOutputs,
     confluent: ConfluentOutputs,
     own: Places,
+    pipelines: Sequence[Pipeline],
 ) -> ExecutionRole:
-    """Declare the role of a group's job of a kind, with access to its `own` tables, secret and log."""
+    """Declare the role of a group's job of a kind, with access to its `own` tables, secrets and log."""
     document, job, names = _POLICIES[kind], job_name(kind, group), deployment.names
     more = {
         "artifact_bucket": foundation.artifact_bucket,
@@ -170,7 +172,7 @@ def _job_role(
         "log_prefix": job,
         "log_group": names.log_group(job),
         "key": foundation.key_arn,
-        "secrets": [confluent.secret_arn],
+        "secrets": [confluent.secret_arn, *mask_secrets(pipelines)],
     }
     values = own.values(document, **more)
     applications = {"applications": foundation.application_ids}
@@ -203,7 +205,7 @@ class GroupJobs:
         own = places(deployment, foundation, group.pipelines)
         self._places = replace(own, shared=frozenset(group.shared) | own.shared)
         self._roles = [
-            _job_role(scope, kind, group.name, deployment, foundation, confluent, self._places)
+            _job_role(scope, kind, group.name, deployment, foundation, confluent, self._places, group.pipelines)
             for kind in (INGEST, MAINTAIN)
         ]
         self._grants = self._granted() if deployment.access.lake_formation else []

@@ -119,5 +119,5 @@ def test_the_demo_proves_what_it_lands(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert "336,776" in ended.stdout
     if why_postgres_cannot_run() is None:
-        assert "5,880 rows in PostgreSQL, all rows equal" in ended.stdout
+        assert "5,608 rows with fare >= 50 in PostgreSQL, passengers masked: all rows equal" in ended.stdout
     assert ended.stdout.rstrip().endswith("verified")

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic
+from frazil.declaration import Hmac, Pipeline, Secret, Shape, Table, Topic
 from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 from stacks.spec.deployments import DEPLOYMENTS, Confluent, Deployment
 from stacks.stacks.compose import compose
 from stacks.stacks.quotas import exceeded
+from tests.declaration.problems_of import problems_of
 from tests.infra.provider_schema import misfits
-from tests.stacks.stacks.test_compose import problems_of
 from tests.stacks.synthesised import (
     EXAMPLE,
     EXAMPLE_TOPICS,
@@ -117,18 +117,31 @@ def test_the_quota_counts_the_bindings_that_are_synthesised() -> None:
     assert "topic_prefixes" in problem.do
 
 
-def test_with_a_given_reader_nothing_is_made_for_it_and_jobs_may_read_that_secret_only() -> None:
-    stacks = synthesised(prod(reader_secret=SECRET), EXAMPLE, ())
-    assert "resource" not in stacks["confluent"], "no account, key, ACL, binding or secret"
-    policies = resources(stacks["ingestion"], "aws_iam_policy").values()
-    read = {
+def secrets_read(ingestion: dict[str, Any]) -> set[str]:
+    """Return the secrets that the jobs of a stack may read."""
+    return {
         resource
-        for policy in policies
+        for policy in resources(ingestion, "aws_iam_policy").values()
         for statement in json.loads(policy["policy"])["Statement"]
         if "secretsmanager:GetSecretValue" in statement["Action"]
         for resource in statement["Resource"]
     }
-    assert read == {SECRET}
+
+
+def test_jobs_may_read_the_secrets_of_their_masks() -> None:
+    def masked(name: str) -> tuple[Pipeline, ...]:
+        return tuple(replace(each, shape=Shape(mask={"x": Hmac(Secret(secretsmanager=name))})) for each in EXAMPLE)
+
+    stacks = synthesised(prod(reader_secret=SECRET), masked(SECRET.replace("kafka", "mask")), ())
+    assert secrets_read(stacks["ingestion"]) == {SECRET, SECRET.replace("kafka", "mask")}
+    problems = problems_of(lambda: synthesised(PROD, masked("frazil/prod/mask"), ()))
+    assert f"which begins with {SECRET.partition('kafka')[0]}" in problems["pipelines.shape.mask"]
+
+
+def test_with_a_given_reader_nothing_is_made_for_it_and_jobs_may_read_that_secret_only() -> None:
+    stacks = synthesised(prod(reader_secret=SECRET), EXAMPLE, ())
+    assert "resource" not in stacks["confluent"], "no account, key, ACL, binding or secret"
+    assert secrets_read(stacks["ingestion"]) == {SECRET}
     [text] = [value for name, value in stacks["ingestion"]["locals"].items() if name == "environment-text"]
     assert json.loads(text)["kafka"]["password"] == {"field": "kafka_secret", "secretsmanager": SECRET}
     assert not [name for name in stacks["confluent"].get("output", {}) if "secret" in name]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from frazil.declaration.checks.column_rules import KEY_COLUMN_PATTERN, key_column_refusal
 from frazil.declaration.checks.constraints import Rule, matching, notation, seconds_of, shown
@@ -13,6 +13,9 @@ from frazil.declaration.checks.problems import Problem, Refusal
 from frazil.declaration.checks.select_list import Selected, select_list
 from frazil.declaration.checks.sql_expressions import RowExpression, row_expression
 from frazil.declaration.secret import Secret
+
+if TYPE_CHECKING:
+    from frazil.declaration.pipeline import Pipeline
 
 _SPAN = notation(seconds_of)
 _NAME = Rule(key_column_refusal, {"pattern": KEY_COLUMN_PATTERN})
@@ -131,3 +134,10 @@ class Shape:
     def selected(self) -> tuple[Selected, ...]:
         """The elements of `select`, and all columns if only masks are declared; empty if neither is."""
         return select_list(self.select or "*") if self.has_columns else ()
+
+
+def mask_secrets(pipelines: Iterable[Pipeline]) -> list[str]:
+    """Return the secrets in AWS Secrets Manager that masks of these pipelines need, by name or ARN."""
+    masks = [mask for pipeline in pipelines for mask in pipeline.shape.masks.values()]
+    found = (mask.secret.secretsmanager for mask in masks if isinstance(mask, Hmac))
+    return list(dict.fromkeys(name for name in found if name is not None))

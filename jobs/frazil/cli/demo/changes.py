@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from frazil.cli.console import number, say
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Debezium, Environment, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Debezium, Environment, Hmac, Pipeline, Secret, Shape, Table, Topic, Upsert
 from frazil.errors import KafkaUnavailable, TopicMissing
 
 if TYPE_CHECKING:
@@ -20,13 +24,14 @@ if TYPE_CHECKING:
     from frazil.lake.read.stored_tables import Lake
     from frazil.local.services import LocalServices
 
-PREFIX = "airline"
+PREFIX, _MASK_KEY, _WHERE = "airline", "FRAZIL_DEMO_MASK_KEY", "fare >= 50"
 BOOKINGS = Pipeline(
     name="bookings",
     topic=Topic(f"{PREFIX}.public.bookings", value="avro", key="avro"),
     table=Table("airline.bookings"),
     write=Upsert(),
     envelope=Debezium(),
+    shape=Shape(where=_WHERE, mask={"passenger": Hmac(Secret(env=_MASK_KEY))}),
 )
 
 _ROWS = """
@@ -68,6 +73,7 @@ class Captured:
         from frazil.local.postgres import execute
         from frazil.local.services import CHANGE_DATA, up
 
+        os.environ.setdefault(_MASK_KEY, token_hex(32))
         services = up(folder, parts=CHANGE_DATA)
         _, rows = execute(services.database, _CREATE, _ROWS.format(first=1, last=5_000))
         settings = connector_settings(
@@ -110,11 +116,13 @@ class Captured:
         print_result(found, console)
         stored = lake.table(BOOKINGS.table.identifier)
         assert stored is not None
-        columns, rows = query(self.services.database, "SELECT * FROM bookings")
+        columns, found_rows = query(self.services.database, "SELECT * FROM bookings WHERE fare >= 50")
+        rows = [tuple(_masked(name, value) for name, value in zip(columns, row, strict=True)) for row in found_rows]
         copied = stored.iceberg.scan(selected_fields=tuple(columns)).to_arrow().select(columns).to_pylist()
         is_equal = sorted(tuple(row.values()) for row in copied) == sorted(rows)  # by the key, which is first
         equal = "equal" if is_equal else "NOT equal"
-        say(f"airline.bookings: {number(len(rows))} rows in PostgreSQL, all rows {equal}", to=console)
+        of_database = f"{number(len(rows))} rows with {_WHERE} in PostgreSQL, passengers masked"
+        say(f"airline.bookings: {of_database}: all rows {equal}", to=console)
         return found.exit_code == 0 and found.sum_of("read") == self.produced and is_equal
 
     def _wait(self, environment: Environment, secrets: Secrets) -> None:
@@ -134,3 +142,10 @@ class Captured:
             return kafka.offsets(BOOKINGS.topic.name, BOOKINGS.isolation)[0].stable
         except TopicMissing:  # the worker creates it with the first record
             return 0
+
+
+def _masked(column: str, value: Any) -> Any:
+    """Return a value of the database as the table has it."""
+    if column != "passenger":
+        return value
+    return hmac.new(os.environ[_MASK_KEY].encode(), value.encode(), hashlib.sha256).hexdigest()

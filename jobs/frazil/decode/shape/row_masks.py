@@ -18,6 +18,8 @@ from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive,
 
 _INNER, _OUTER = "_frazil_hmac_inner_", "_frazil_hmac_outer_"
 _BLOCK, _SHORTEST = 64, 16
+_LONGEST = 27
+"""Digits of decimals that are rounded: differences of longer ones lose digits in Spark."""
 _TEXT, _STARS = Primitive(Kind.STRING), "***"
 _WHOLE = (Kind.INT, Kind.LONG)
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
@@ -70,6 +72,8 @@ def _type(of: Type, tree: Mask | Tree, path: tuple[str, ...], where: str) -> Typ
     match tree, of:
         case Nullify(), _:
             return of
+        case Hmac(), Primitive(kind=Kind.FLOAT | Kind.DOUBLE):
+            pass  # equal numbers have several texts, such as 5.0 and 5, 0.0 and -0.0
         case Hmac() | Redact(), Primitive() | Decimal():
             return _TEXT
         case Truncate(to=to), _ if _truncates(of, to):
@@ -95,7 +99,7 @@ def _type(of: Type, tree: Mask | Tree, path: tuple[str, ...], where: str) -> Typ
 
 def _truncates(of: Type, to: str) -> bool:
     if isinstance(of, Decimal):
-        return to not in UNITS
+        return to not in UNITS and of.precision <= _LONGEST
     if not isinstance(of, Primitive):
         return False
     if to in UNITS:
@@ -215,7 +219,7 @@ def _truncated(value: Column, of: Type, to: str) -> Column:
         return rounded.cast(spark_type(of))
     if of == _TEXT:
         return F.substring(value, 1, int(to))
-    return (value - F.pmod(value, F.lit(int(to)))).cast(spark_type(of))
+    return (value - value % F.lit(int(to))).cast(spark_type(of))  # toward zero: the result always fits
 
 
 def there(row: Struct, masks: Mapping[str, Mask]) -> dict[str, Mask]:

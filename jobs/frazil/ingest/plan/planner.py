@@ -51,7 +51,8 @@ class Planner:
 
     def resume(self, last: Entry) -> None:
         """Take what operators decided, and when the table was complete, from the newest entry of the ledger."""
-        self._job.reads.enter(self._pipeline.name, self._source, in_slices=self._by_time)
+        if not self._pipeline.shape.mask:  # a shared read keeps records on disk as they are
+            self._job.reads.enter(self._pipeline.name, self._source, in_slices=self._by_time)
         if not self.accepted or last.event is not None:  # else it stays so if batches of it are staged again
             self.accepted = accepted(last)
         windows = {name: last.window(name) for name in ledger.WINDOWS}
