@@ -62,6 +62,7 @@ OF_STATES = (
     Accepted.DELETES_LOST,
     Accepted.SOURCE_TRUNCATED,
     Accepted.REMEMBERED_DELETES_LOST,
+    Accepted.MASK_FROM_NOW_ON,
 )
 FEW = ("publish.committed",)
 SHORT = (Accepted.SIDE_TABLE_REPLACED,)

@@ -28,9 +28,10 @@ from frazil.declaration import (
     Truncate,
     Upsert,
 )
-from frazil.errors import InvalidInput
+from frazil.errors import InvalidInput, MasksDiffer
 from frazil.ingest.preview.preview import preview
 from frazil.job.shared_reads import SharedReads
+from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_where import totals
 from tests.support.debezium_events import PLACEHOLDER, Source
 from tests.support.jobs import HMAC_KEY
@@ -236,20 +237,28 @@ def test_select_and_the_row_before_a_change_have_masked_values(shop_of: ShopOf) 
     shop.assert_proven(deep=True)
 
 
-def test_changed_masks_of_a_table_are_refused(shop_of: ShopOf) -> None:
+def test_changed_masks_of_a_table_are_decided(shop_of: ShopOf) -> None:
     shop = shop_of(shape=Shape(mask={"user": KEYED}))
     schema = shop.register()
     shop.produce(shop.orders(1, schema))
     shop.drain()
+    with pytest.raises(InvalidInput, match="there is nothing to accept"):
+        shop.accept(Accepted.MASK_FROM_NOW_ON)
     masked = shop.pipeline
-    for shape in (Shape(), Shape(mask={"user": Redact()})):
+    for number, shape in enumerate((Shape(), Shape(mask={"user": Redact()}))):
         shop.pipeline = replace(masked, shape=shape)
-        with pytest.raises(InvalidInput, match="the masks are others than those of the table"):
-            shop.drain()
-    shop.pipeline = replace(masked, shape=replace(masked.shape, where="order_id >= 0"))
-    shop.produce(shop.orders(1, schema, first=1))
+        shop.produce(shop.orders(1, schema, first=10 + number))
+        for _ in range(2):
+            with pytest.raises(MasksDiffer, match=r"frazil accept \S+ mask-from-now-on"):
+                shop.drain()
+        shop.accept(Accepted.MASK_FROM_NOW_ON)
+        shop.drain()
+    shop.pipeline = replace(shop.pipeline, shape=replace(shop.pipeline.shape, where="order_id >= 0"))
+    shop.produce(shop.orders(1, schema, first=20))
     shop.drain()
-    assert {row["user"] for row in shop.landed()} == {hidden("u0")}
+    rows = {row["order_id"]: row["user"] for row in shop.landed()}
+    assert rows == {0: hidden("u0"), 10: "u0", 11: "***", 20: "***"}
+    shop.assert_proven(deep=True)
 
 
 def test_a_preview_shows_masked_values(shop_of: ShopOf) -> None:

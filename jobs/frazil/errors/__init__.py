@@ -19,6 +19,7 @@ FrazilError                    says what, where and what to do
 │   ├── DeletesLost            compaction may have removed deletes that an upsert table has not landed
 │   ├── TooManyLate            more than 1 % of a batch is older than the rows of its keys, by the declared order
 │   ├── RememberedDeletesLost  files of the deleted keys that a table with an order remembers are gone
+│   ├── MasksDiffer            the declared masks are others than those of the table
 │   ├── SourceTruncated        the source's table was truncated, and change data cannot say which rows of the table go
 │   ├── LedgerLost             no snapshot says which offsets the table holds, or one is damaged
 │   ├── OtherPipeline          the table has offsets of a pipeline of another name

@@ -60,6 +60,7 @@ EVENTS = {
     "deletes-lost": "continues, and rows of keys that were deleted meanwhile may stay",
     "remembered-deletes-lost": "continues without the deleted keys whose files are gone or damaged",
     "source-truncated": "leaves the rows that the source has truncated in the table",
+    "mask-from-now-on": "masks records from now on as declared; rows and dead letters that landed stay as they are",
     "side-table-replaced": "continues with the dead-letter table as it is",
 }
 """The effects of `frazil accept PIPELINE EVENT`, by event (docs/running.md)."""

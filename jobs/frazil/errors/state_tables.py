@@ -154,6 +154,17 @@ class KeysMoved(DecisionRequired):
         return cls(what, pipeline=pipeline, events=("keys-moved",), do=do, table=table)
 
 
+class MasksDiffer(DecisionRequired):
+    """The declared masks are others than those of the table, whose rows stay as they are; nothing of the batch was committed."""
+
+    @classmethod
+    def of(cls, pipeline: str, table: str, *, paths: str) -> Self:
+        """Return the error; `paths` are those of the table's masks."""
+        what = f"the declared masks are others than those of the table, whose rows stay as they are: {paths or 'none'}"
+        do = "Declare the masks as before, or name another table and delete this one"
+        return cls(what, pipeline=pipeline, events=("mask-from-now-on",), do=do, table=table)
+
+
 class SourceTruncated(DecisionRequired):
     """The source's table was truncated: its rows went without a delete for each, so the table would keep them."""
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from frazil.declaration import Pipeline
+from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.options import Isolation
 from frazil.errors import ColumnsMissing, DeadLetterTableMismatch, ForeignTable, InvalidInput, OtherPipeline, RolledBack
 from frazil.ingest.setup import existing_table, table_setup
@@ -21,12 +22,14 @@ from frazil.lake.commit.dead_letters.decide import decide, finish_open, open_doc
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, look
 from frazil.lake.commit.request import CommitRequest, Extra
+from frazil.lake.layout import Layout, changed
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.lineage import head_follows
 from frazil.lake.ledger.next_offsets import canonical
 from frazil.lake.ledger.stop import Stop
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import empty_commit
+from frazil.lake.tables import change_layout
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, can_happen, not_happened
 from frazil.recovery.divergence import truncated_log
@@ -56,7 +59,16 @@ class _Accepting:
         self._check_table()
         found, decided, more = self._decided()
         self._write(found, decided, [] if more is None else [{**self._part(), **more}])
+        if self.event is Accepted.MASK_FROM_NOW_ON:  # until this, a run stops as before, and it is decided again
+            layout = self._layout()
+            sort_fields = layout.declared(self.pipeline.table).sort_fields
+            change_layout(
+                self.job.iceberg, self.pipeline.table.identifier, sort_fields, *changed(self.pipeline, layout)
+            )
         return decided
+
+    def _layout(self) -> Layout:
+        return existing_table.layout_of(self.job.iceberg, self.pipeline)
 
     def _decided(self) -> tuple[Look, Acceptance, Mapping[str, Any] | None]:
         """Return the tables, the decision, and what it adds to the dead-letter table's part; None for no part."""
@@ -87,7 +99,7 @@ class _Accepting:
             what = "the catalog has no Iceberg table of this name, or it is a view"
             raise InvalidInput(what, where=where, do="Run the pipeline first")
         try:
-            existing_table.columns_to_add(self.pipeline, existing_table.layout_of(self.job.iceberg, self.pipeline))
+            existing_table.columns_to_add(self.pipeline, self._layout())
         except (ColumnsMissing, ForeignTable, OtherPipeline) as error:
             raise InvalidInput(error.what, where=where, do=error.do) from None
 
@@ -100,6 +112,10 @@ class _Accepting:
         if self.event is Accepted.SOURCE_TRUNCATED and not self.pipeline.is_change_data:
             raise not_happened(self.event, f"pipeline {self.pipeline.name}")
         committed, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
+        if self.event is Accepted.MASK_FROM_NOW_ON:
+            if existing_table.masks_of_table(self._layout()) == (to_json(self.pipeline.shape).get("mask") or {}):
+                raise not_happened(self.event, f"pipeline {self.pipeline.name}")
+            return Acceptance(self.event, committed, committed)
         if self.event is Accepted.REMEMBERED_DELETES_LOST:
             known = found.last.remembered_deletes
             return decisions.remembered_deletes_lost(committed, known, lost_files(found.main, known))

@@ -38,7 +38,7 @@ class Accepted(StrEnum):
     they are, `KEYS_MOVED` takes a key's records from several partitions, and after these each key may have another one than
     before, `DELETES_LOST` continues, though the deletes of some rows may be lost, and `SOURCE_TRUNCATED` keeps the rows that the
     source has truncated: truncates are dead letters. `REMEMBERED_DELETES_LOST` continues without the deleted keys whose files are
-    gone or damaged.
+    gone or damaged. `MASK_FROM_NOW_ON` takes other masks than those of the table.
     """
 
     TOPIC_RECREATED = "topic-recreated"
@@ -56,6 +56,7 @@ class Accepted(StrEnum):
     DELETES_LOST = "deletes-lost"
     SOURCE_TRUNCATED = "source-truncated"
     REMEMBERED_DELETES_LOST = "remembered-deletes-lost"
+    MASK_FROM_NOW_ON = "mask-from-now-on"
 
 
 ENDS_OF_LOGS = (Accepted.TOPIC_RECREATED, Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY)

@@ -269,7 +269,7 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         ),
         "shape.mask": FieldEffect(
             Outcome.STOPS,
-            "the rows that landed stay as they are, so a table's masks do not change: name another table, and delete the old one",
+            "the rows that landed stay as they are: `frazil accept … mask-from-now-on` takes the new masks for later records",
         ),
         **dict.fromkeys(
             (f"shape.event_time{part}" for part in ("", ".column", ".oldest", ".newest", ".lateness")),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frazil.declaration import Pipeline
 from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import identity, marks_deletes
-from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput, OtherPipeline, WriteModeDiffers
+from frazil.errors import ColumnsMissing, ForeignTable, MasksDiffer, OtherPipeline, WriteModeDiffers
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.lake.layout import Layout, changed, check_metadata_columns, differences, shapes
 from frazil.lake.ledger import entry as ledger
@@ -67,19 +67,22 @@ def check_ours(pipeline: Pipeline, actual: Layout) -> None:
 
 
 def check_write_mode(pipeline: Pipeline, actual: Layout) -> None:
-    """Raise `WriteModeDiffers` if the table was made for another mode. The key is compared when its columns are known."""
+    """Raise `WriteModeDiffers` if the table was made for another mode, and `MasksDiffer` for other masks.
+
+    The key is compared when its columns are known.
+    """
     names = {number: name for name, number in actual.columns.items()}
     key = ledger.key_of(actual.properties, names) if pipeline.write.keeps_changes else ()
     made_for, declared = ledger.made_for(actual.properties, names), identity(pipeline, key)
     if made_for != declared:
         raise WriteModeDiffers.of(pipeline.name, pipeline.table.identifier, declared=declared, made_for=made_for)
-    had, now = (shape.get("mask") or {} for shape in (shapes(actual)[-1], to_json(pipeline.shape)))
-    if had != now:
-        raise InvalidInput(
-            f"the masks are others than those of the table, whose rows stay as they are: {', '.join(had) or 'none'}",
-            where=f"pipeline {pipeline.name}, shape.mask",
-            do="Declare the masks as before, or name another table and delete this one",
-        )
+    if (had := masks_of_table(actual)) != (to_json(pipeline.shape).get("mask") or {}):
+        raise MasksDiffer.of(pipeline.name, pipeline.table.identifier, paths=", ".join(had))
+
+
+def masks_of_table(actual: Layout) -> dict[str, Any]:
+    """Return the masks of the rows that landed last, by their paths, as a document has them."""
+    return dict(shapes(actual)[-1].get("mask") or {})
 
 
 def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) -> tuple[AddColumn, ...]:
