@@ -237,6 +237,48 @@ def test_select_and_the_row_before_a_change_have_masked_values(shop_of: ShopOf) 
     shop.assert_proven(deep=True)
 
 
+@pytest.mark.parametrize(
+    ("shape", "what"),
+    [
+        (
+            Shape(select="card.number as key, id", mask={"card.number": Redact(), "card.kind": KEYED}),
+            "card.number is of",
+        ),
+        (Shape(select="card.number as key, id", mask={"card": Nullify()}), "card is of the key, and nullify makes"),
+    ],
+)
+def test_a_field_of_the_key_that_a_mask_makes_one_is_refused(shop_of: ShopOf, shape: Shape, what: str) -> None:
+    shop = shop_of(write=Upsert(key="key"), shape=shape)
+    shop.produce([frame(shop.register(ROW), avro(ROW, person(1)))])
+    with pytest.raises(InvalidInput, match=what):
+        shop.drain()
+
+
+def test_a_field_next_to_that_of_the_key_has_any_mask(shop_of: ShopOf) -> None:
+    shape = Shape(select="card.number as key, card.kind as kind", mask={"card.number": KEYED, "card.kind": Redact()})
+    shop = shop_of(write=Upsert(key="key"), shape=shape)
+    schema = shop.register(ROW)
+    shop.produce([frame(schema, avro(ROW, person(n))) for n in range(3)], partition=0)
+    shop.drain()
+    assert {(row["key"], row["kind"]) for row in shop.landed()} == {(hidden(f"{CANARY}-{n}"), "***") for n in range(3)}
+    shop.assert_proven(deep=True)
+
+
+def test_the_row_before_a_change_is_masked(shop_of: ShopOf) -> None:
+    envelope = Debezium(replica_identity="full")
+    shop = shop_of(write=Changelog(), key_format="avro", envelope=envelope, shape=Shape(mask={"customer": KEYED}))
+    source = Source(shop, is_full=True)
+    source.write("c", 1, customer="a", note="n")
+    source.write("u", 1, customer="b", note="n")
+    source.delete(1)
+    shop.drain()
+    rows = sorted(shop.landed(), key=lambda row: row["_kafka_offset"])
+    before = [row["_before"] and row["_before"]["customer"] for row in rows if row["_before"] is not None]
+    assert [row["customer"] for row in rows[:2]] == [hidden("a"), hidden("b")]
+    assert before[0] == hidden("a")
+    assert {"a", "b"}.isdisjoint(before)
+
+
 def test_changed_masks_of_a_table_are_decided(shop_of: ShopOf) -> None:
     shop = shop_of(shape=Shape(mask={"user": KEYED}))
     schema = shop.register()

@@ -115,6 +115,15 @@ class Shape:
 
     event_time: Annotated[EventTime | None, "Bounds of the time of an event."] = None
 
+    def _contradictions(self) -> Iterator[Problem]:
+        for path, mask in (self.mask or {}).items():
+            if path == KEY and not isinstance(mask, Hmac):
+                yield Problem("mask", f"{mask.kind} of {path} makes several keys one", "Choose Hmac(…)")
+            if path.startswith(HEADERS) and isinstance(mask, Truncate):
+                yield Problem(
+                    "mask", f"{path} is bytes, which are not rounded", "Choose Hmac(…), Redact() or Nullify()"
+                )
+
     @property
     def condition(self) -> RowExpression | None:
         """The expression of `where`."""

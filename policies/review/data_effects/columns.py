@@ -19,6 +19,7 @@ from frazil.schemas.types import Struct
 from policies.resource_changes import Change, Verb
 from policies.review.data_effects.effects import Effect
 from policies.review.data_effects.landed_columns import Landed
+from policies.review.data_effects.shaped_rows import shape_effects
 
 
 def column_effects(planned: Iterable[Change], pipelines: Iterable[Pipeline]) -> Iterator[Effect]:
@@ -41,6 +42,9 @@ def _of(pipeline: Pipeline, change: Change) -> Iterator[Effect]:
     except FrazilError as unread:
         what = f"the schema changes; its effect on columns is unknown here: {unread}"
         yield Effect.of(pipeline, what, changed="schema")
+        return
+    yield from shape_effects(pipeline, [(1, old)], [(1, old), (2, new)], "schema")
+    if pipeline.shape.has_columns:
         return
     found = Landed.of([(1, old)], [(2, new)], pipeline, kept=[(1, old)])
     if problem := found.unfit.get(2):

@@ -22,6 +22,7 @@ from frazil.schemas.json_columns import with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.types import Struct
 from policies.review.data_effects.effects import Effect
+from policies.review.data_effects.shaped_rows import shape_effects
 
 Versions = Sequence[tuple[int, Struct]]
 
@@ -50,6 +51,9 @@ def _changed(old: Pipeline, new: Pipeline, side: str) -> str:
 
 def _of_values(old: Pipeline, new: Pipeline, changed: str) -> Iterator[Effect]:
     before, after = (_rows(each) for each in (old, new))
+    yield from shape_effects(new, before, after, changed)
+    if new.shape.has_columns:
+        return
     fields = named_as(merge(before).type, merge(after).type).fields
     names = {field.name for field in fields} | {folded(name) for f in fields for name in (*f.aliases, f.source)}
     if lost := [name for name in new.write.key or () if name not in names]:

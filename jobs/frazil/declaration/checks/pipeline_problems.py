@@ -12,9 +12,10 @@ from frazil.declaration.checks.column_rules import key_refusal, schemaless_refus
 from frazil.declaration.checks.problems import Problem
 from frazil.declaration.engines import GLUE_NAME, GLUE_NAME_WORDS, Tableflow
 from frazil.declaration.envelopes import Envelope
-from frazil.declaration.formats import Json, Protobuf
+from frazil.declaration.formats import Bytes, Json, Protobuf, Text
 from frazil.declaration.options import MetadataColumns, SubjectStrategy, Tombstones, Truncation
 from frazil.declaration.partitioning import PartitionField, SortField
+from frazil.declaration.shape import KEY
 from frazil.declaration.topic import Topic
 from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode
 
@@ -34,6 +35,9 @@ def pipeline_problems(pipeline: Pipeline) -> Iterator[Problem]:
         yield from _envelope_problems(pipeline) if pipeline.envelope is not None else ()
     yield from _required_problems(pipeline)
     yield from _select_problems(pipeline) if pipeline.shape.selected else ()
+    if KEY in pipeline.shape.masks and not isinstance(pipeline.topic.key, Bytes | Text):
+        what = f"a key of format {pipeline.topic.key.kind} is decoded, and only bytes or text have a mask"
+        yield Problem("shape.mask", what, "Declare the topic's key as text or bytes")
     fields: dict[str, PartitionField | SortField] = {
         **{f"partition_by[{index}]": place for index, place in enumerate(pipeline.table.partition_fields)},
         **{f"sort_by[{index}]": order for index, order in enumerate(pipeline.table.sort_fields)},
@@ -62,9 +66,9 @@ def _select_problems(pipeline: Pipeline) -> Iterator[Problem]:
     """Yield what has no columns of which others could be made."""
     if pipeline.topic.value.has_schemas_inside:
         what = "each record has a schema of its own, so the columns are known only after it was read"
-        yield Problem("shape.select", what, "Declare the topic's columns")
-    if pipeline.envelope is not None and pipeline.envelope.has_before:
-        what = "the row before a change has the columns of the source"
+        yield Problem("shape", what, "Declare the topic's columns")
+    if pipeline.shape.select and pipeline.envelope is not None and pipeline.envelope.has_before:
+        what = "the row before a change has the columns of the source, and not those of shape.select"
         yield Problem("envelope.replica_identity", what, "Remove it, or select")
 
 

@@ -74,6 +74,11 @@ class RowExpression:
         return any(re.match(r"\s*(epoch|now|today|tomorrow|yesterday)", text, re.IGNORECASE) for text in texts)
 
     @property
+    def paths(self) -> tuple[tuple[str, ...], ...]:
+        """What it reads: columns, and fields in them."""
+        return tuple(dict.fromkeys(tuple(map(str.lower, path)) for path in _paths(_read(self.text))))
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads, without the fields in them, in their order."""
         return tuple(dict.fromkeys(path[0].lower() for path in _paths(_read(self.text))))

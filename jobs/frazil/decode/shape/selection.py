@@ -35,6 +35,11 @@ class Output:
         return self.path[0] if len(self.path) == 1 else None
 
     @property
+    def paths(self) -> tuple[tuple[str, ...], ...]:
+        """What it reads of the source: columns, and fields in them."""
+        return (self.path,) if self.value is None else self.value.paths
+
+    @property
     def text(self) -> str:
         """The output as it is declared."""
         return f"{'.'.join(self.path) if self.value is None else self.value.text} as {self.field.name}"
@@ -116,14 +121,22 @@ def _masked(pipeline: Pipeline, source: Struct, key: Struct | None) -> Struct:
 
 def _check_order(pipeline: Pipeline, made: Selection) -> None:
     """Raise `InvalidInput` if a key or an order is made of masked values that do not keep them apart."""
-    masks, where = of_fields(pipeline.shape.masks), f"pipeline {pipeline.name}, shape.mask"
-    hidden = {path.partition(".")[0]: mask for path, mask in masks.items()}
-    for name in sorted(made.columns_behind(pipeline.write.order_columns) & hidden.keys()):
-        raise InvalidInput(f"{name} is masked, and orders records", where=where, do="Order by another column")
-    for name in sorted(made.columns_behind(pipeline.write.key or ()) & hidden.keys()):
-        if not isinstance(hidden[name], Hmac):
-            said = f"{name} is of the key, and {hidden[name].kind} makes several keys one"
-            raise InvalidInput(said, where=where, do="Choose Hmac(…)")
+    where, write = f"pipeline {pipeline.name}, shape.mask", pipeline.write
+    for output in made.outputs:
+        name = output.field.name
+        for path, mask in of_fields(pipeline.shape.masks).items():
+            if not any(_is_inside(read, path.split(".")) for read in output.paths):
+                continue
+            if name in write.order_columns:
+                raise InvalidInput(f"{path} is masked, and orders records", where=where, do="Order by another column")
+            if name in (write.key or ()) and not isinstance(mask, Hmac):
+                said = f"{path} is of the key, and {mask.kind} makes several keys one"
+                raise InvalidInput(said, where=where, do="Choose Hmac(…)")
+
+
+def _is_inside(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether one of the paths is inside the other, or both are the same."""
+    return all(a == b for a, b in zip(one, other, strict=False))
 
 
 def readable(source: Struct, key: Struct | None) -> Struct:

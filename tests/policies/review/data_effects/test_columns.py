@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, Upsert
+from frazil.declaration import Pipeline, Redact, SchemaEvolution, Shape, SubjectStrategy, Upsert
+from frazil.declaration.checks.change_effects import Outcome
 from policies.resource_changes import changes_of
 from policies.review.data_effects.columns import column_effects
 from policies.review.data_effects.effects import Effect
@@ -107,3 +108,24 @@ def test_a_new_field_without_a_shape_is_a_variant_where_the_table_has_them() -> 
     variants = with_table(FLIGHTS, format_version=3, json_columns="variant")
     assert [effect.what for effect in told(avro(ID), avro(ID, nothing), variants)] == ["column more added, variant"]
     assert [effect.what for effect in told(avro(ID), avro(ID, nothing))] == ["column more added, string"]
+
+
+SHAPED = Shape(where="note <> 'test'", select="*, id + 1 as next")
+
+
+def test_what_a_shape_reads_and_a_version_renames_or_retypes_is_said() -> None:
+    shaped = replace(FLIGHTS, shape=SHAPED)
+    renamed = {"name": "remark", "type": ["null", "string"], "default": None, "aliases": ["note"]}
+    lost, added = told(avro(ID, NOTE), avro(ID, renamed), shaped)
+    assert (lost.outcome, lost.is_dangerous) == (Outcome.STOPS, True)
+    assert lost.what == "no version has note any more, which shape.where reads: the pipeline stops before a commit"
+    assert added.what == "the topic gets the field remark, string: a star selects it"
+    [wider] = told(avro(ID, NOTE), avro({**ID, "type": "long"}, NOTE), shaped)
+    assert wider.what.startswith("id, which shape.select reads, is long instead of int")
+    assert told(avro(ID, NOTE), avro(ID), shaped) == []
+    [plain] = told(avro(ID), avro(ID, NOTE), replace(FLIGHTS, shape=Shape(select="id")))
+    assert (
+        plain.what == "the topic gets the field note, string: shape.select does not name it, so it lands in no column"
+    )
+    [masked] = told(avro(ID, NOTE), avro(ID, renamed), replace(FLIGHTS, shape=Shape(mask={"note": Redact()})))[:1]
+    assert "shape.mask reads" in masked.what

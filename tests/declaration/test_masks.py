@@ -1,0 +1,35 @@
+"""Masks that a declaration refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Append, ConnectJson, Hmac, Pipeline, Redact, Secret, Shape, Table, Topic, Truncate
+from tests.declaration.problems_of import problems_of
+
+_KEYED = Hmac(Secret(env="K"))
+
+
+@pytest.mark.parametrize(
+    ("mask", "what"),
+    [
+        ({"_kafka_key": Redact()}, "several keys one"),
+        ({"_kafka_headers.h": Truncate("2")}, "not rounded"),
+        ({"_kafka_offset": Redact()}, "is no field's path"),
+        ({"a..b": Redact()}, "is no field's path"),
+    ],
+)
+def test_what_a_mask_is_not(mask: Any, what: str) -> None:
+    assert any(what in problem for problem in problems_of(lambda: Shape(mask=mask)).values())
+
+
+def test_a_decoded_key_and_schemas_inside_records_have_no_masks() -> None:
+    def declared(key: str, value: Any) -> Pipeline:
+        topic = Topic("t", value=value, key=key)
+        return Pipeline(topic=topic, table=Table("s.t"), write=Append(), shape=Shape(mask={"_kafka_key": _KEYED}))
+
+    assert declared("text", "avro")
+    assert "only bytes or text have a mask" in problems_of(lambda: declared("avro", "avro"))["pipeline.shape.mask"]
+    assert "a schema of its own" in problems_of(lambda: declared("text", ConnectJson()))["pipeline.shape"]
