@@ -267,7 +267,8 @@ def test_a_field_next_to_that_of_the_key_has_any_mask(shop_of: ShopOf) -> None:
 def test_the_row_before_a_change_is_masked(shop_of: ShopOf) -> None:
     envelope = Debezium(replica_identity="full")
     shop = shop_of(write=Changelog(), key_format="avro", envelope=envelope, shape=Shape(mask={"customer": KEYED}))
-    source = Source(shop, is_full=True)
+    source = Source(shop)
+    source.is_full = True
     source.write("c", 1, customer="a", note="n")
     source.write("u", 1, customer="b", note="n")
     source.delete(1)
