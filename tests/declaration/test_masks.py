@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Append, ConnectJson, Hmac, Pipeline, Redact, Secret, Shape, Table, Topic, Truncate
+from frazil.declaration import Append, ConnectJson, Hmac, Json, Pipeline, Redact, Secret, Shape, Table, Topic, Truncate
 from tests.declaration.problems_of import problems_of
 
 _KEYED = Hmac(Secret(env="K"))
@@ -18,6 +18,7 @@ _KEYED = Hmac(Secret(env="K"))
         ({"_kafka_key": Redact()}, "several keys one"),
         ({"_kafka_headers.h": Truncate("2")}, "not rounded"),
         ({"_kafka_offset": Redact()}, "is no field's path"),
+        ({"_kafka.key": Redact()}, "is no field's path"),
         ({"a..b": Redact()}, "is no field's path"),
     ],
 )
@@ -31,5 +32,8 @@ def test_a_decoded_key_and_schemas_inside_records_have_no_masks() -> None:
         return Pipeline(topic=topic, table=Table("s.t"), write=Append(), shape=Shape(mask={"_kafka_key": _KEYED}))
 
     assert declared("text", "avro")
+    assert Shape(mask={"_id": _KEYED, "_unknown": Redact()})
+    keeps = Json(columns=("a string",), unknown_fields="keep")
+    assert "Mask _unknown" in problems_of(lambda: declared("text", keeps))["pipeline.shape.mask"]
     assert "only bytes or text have a mask" in problems_of(lambda: declared("avro", "avro"))["pipeline.shape.mask"]
     assert "a schema of its own" in problems_of(lambda: declared("text", ConnectJson()))["pipeline.shape"]

@@ -117,8 +117,8 @@ REFUSED: dict[str, Callable[[], bool]] = {
     ),
 }
 """A run refuses by a comparison."""
-ELSEWHERE = {"table.json_columns", "topic.name", "topic.key"}
-"""A run refuses: test_variants.py and test_keys.py of the scenarios show it, and tests/ingest/plan/test_plan.py."""
+ELSEWHERE = {"table.json_columns", "topic.name", "topic.key", "shape.mask"}
+"""A run refuses: test_variants.py, test_masks.py and test_keys.py of the scenarios show it, and tests/ingest/plan/test_plan.py."""
 
 
 def test_every_field_of_a_declaration_is_applied_refused_or_said() -> None:

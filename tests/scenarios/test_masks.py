@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
+from frazil.clients.secrets import Secrets
+from frazil.dead_letters.show import show
 from frazil.declaration import (
     Append,
     Changelog,
@@ -31,6 +33,7 @@ from frazil.declaration import (
 from frazil.errors import InvalidInput, MasksDiffer
 from frazil.ingest.preview.preview import preview
 from frazil.job.shared_reads import SharedReads
+from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_where import totals
 from tests.support.debezium_events import PLACEHOLDER, Source
@@ -328,3 +331,13 @@ def test_a_masked_pipeline_shares_no_read(shop_of: ShopOf) -> None:
     outcomes = shop.drained(shop.pipeline, plain, reads=Noted())
     assert not any(outcome.error for outcome in outcomes.values())
     assert set(entered) == {"plain"}
+
+
+def test_a_dead_letter_says_that_no_bytes_are_kept(shop_of: ShopOf) -> None:
+    shop = shop_of(shape=Shape(mask={"user": KEYED}), on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
+    shop.register()
+    shop.produce([b"bad!!"], partition=0)
+    shop.drain()
+    found = show(shop.pipeline, Lake(shop.environment, Secrets({}).read), partition=0, offset=0)
+    assert found is not None
+    assert (found.is_masked, found.value.data) == (True, None)

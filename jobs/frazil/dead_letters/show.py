@@ -68,7 +68,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterView:
-    """One dead letter: the newest of its place. `earlier` is how many others have it, of a topic that was created again."""
+    """One dead letter: the newest of its place. `earlier` is how many others have it, of a topic that was created again.
+
+    If it `is_masked`, the record's bytes were not kept.
+    """
 
     pipeline: str
     table: str
@@ -78,6 +81,7 @@ class DeadLetterView:
     key: Part
     value: Part
     earlier: int = 0
+    is_masked: bool = False
 
     def document(self) -> dict[str, Any]:
         """Return the dead letter as JSON."""
@@ -114,6 +118,7 @@ def show(
         key=part(pipeline, row["key"], headers, schemas, is_key=True),
         value=part(pipeline, row["value"], headers, schemas),
         earlier=len(found) - 1,
+        is_masked=bool(pipeline.shape.mask) and row["key"] is None and row["value"] is None,
     )
 
 

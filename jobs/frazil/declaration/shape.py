@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from frazil.declaration.checks.column_rules import KEY_COLUMN_PATTERN, key_column_refusal
+from frazil.declaration.checks.column_rules import KEY_COLUMN_PATTERN, is_reserved, key_column_refusal
 from frazil.declaration.checks.constraints import Rule, matching, notation, seconds_of, shown
 from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem, Refusal
@@ -81,7 +81,7 @@ Mask = Hmac | Redact | Nullify | Truncate
 
 def _path_refusal(path: str) -> Refusal | None:
     parts = path.removeprefix(HEADERS).split(".")
-    if all(parts) and (path == KEY or path.startswith(HEADERS) or not path.startswith("_")):
+    if all(parts) and (path == KEY or path.startswith(HEADERS) or not is_reserved(parts[0])):
         return None
     return Refusal(f"{shown(path)} is no field's path", f"Write it like card.number, {KEY} or {HEADERS}name")
 

@@ -35,6 +35,9 @@ def pipeline_problems(pipeline: Pipeline) -> Iterator[Problem]:
         yield from _envelope_problems(pipeline) if pipeline.envelope is not None else ()
     yield from _required_problems(pipeline)
     yield from _select_problems(pipeline) if pipeline.shape.selected else ()
+    if pipeline.topic.value.keeps_unknown and pipeline.shape.masks and "_unknown" not in pipeline.shape.masks:
+        what = "fields that are no column land in _unknown as they are, such as one of a misspelt name"
+        yield Problem("shape.mask", what, "Mask _unknown, too, or remove unknown_fields")
     if KEY in pipeline.shape.masks and not isinstance(pipeline.topic.key, Bytes | Text):
         what = f"a key of format {pipeline.topic.key.kind} is decoded, and only bytes or text have a mask"
         yield Problem("shape.mask", what, "Declare the topic's key as text or bytes")
