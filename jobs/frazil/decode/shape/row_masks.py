@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
+from frazil.declaration.envelopes import BEFORE_COLUMN
 from frazil.declaration.secret import Secret
 from frazil.declaration.shape import HEADERS, KEY, UNITS, Hmac, Mask, Nullify, Redact, Truncate
 from frazil.decode.spark_types import spark_type
@@ -115,6 +116,7 @@ class Masks:
     of_key: Hmac | None
     of_headers: Mapping[str, Mask]
     secrets: tuple[Secret, ...]
+    has_before: bool
     read: Callable[[Secret], str] = field(repr=False, compare=False)
 
     def prepared(self, records: DataFrame) -> DataFrame:
@@ -138,8 +140,13 @@ class Masks:
         return records
 
     def row(self, row: Column, of: Struct) -> Column:
-        """Return a row of this type with its values masked."""
-        return self._fields(row, of, self.of_fields)
+        """Return a row of this type with its values masked: those of the row before a change, too."""
+        made = self._fields(row, of, self.of_fields)
+        for each in of.fields:
+            if self.has_before and each.source == BEFORE_COLUMN and isinstance(each.type, Struct):
+                before = self._fields(row[each.name], each.type, self.of_fields)
+                made = made.withField(f"`{each.name}`", before)
+        return made
 
     def _fields(self, value: Column, of: Struct, tree: Tree) -> Column:
         for each in of.fields:
@@ -236,7 +243,9 @@ def masks_of(pipeline: Pipeline, read: Callable[[Secret], str]) -> Masks | None:
     of_key = masks.get(KEY)
     headers = {path.removeprefix(HEADERS): mask for path, mask in masks.items() if path.startswith(HEADERS)}
     secrets = tuple(dict.fromkeys(mask.secret for mask in masks.values() if isinstance(mask, Hmac)))
-    return Masks(tree_of(of_fields(masks)), of_key if isinstance(of_key, Hmac) else None, headers, secrets, read)
+    has_before = pipeline.envelope is not None and pipeline.envelope.has_before
+    key = of_key if isinstance(of_key, Hmac) else None
+    return Masks(tree_of(of_fields(masks)), key, headers, secrets, has_before, read)
 
 
 def of_fields(masks: Mapping[str, Mask]) -> dict[str, Mask]:

@@ -108,6 +108,12 @@ def _masked(pipeline: Pipeline, source: Struct, key: Struct | None) -> Struct:
     before &= {*added_columns(pipeline.envelope)}
     row = masked(Struct(tuple(each for each in source.fields if each.name not in before)), masks, where)
     types = {each.name: each for each in row.fields}
+    sources = {each.source: each.name for each in source.fields if each.name in names}
+    for each in source.fields if before else ():
+        inner = each.type.fields if each.name in before and isinstance(each.type, Struct) else ()
+        if odd := next((one for one in inner if sources.get(one.source, one.name) != one.name), None):
+            what = f"{sources[odd.source]} is {odd.name} in the row before a change"
+            raise InvalidInput(what, where=where, do="Mask a field whose name is no other one's in lower case")
     of_before = (
         replace(each, type=masked(each.type, _there(each.type, masks), where))
         if isinstance(each.type, Struct)
