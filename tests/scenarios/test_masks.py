@@ -267,6 +267,19 @@ def test_a_field_next_to_that_of_the_key_has_any_mask(shop_of: ShopOf) -> None:
     shop.assert_proven(deep=True)
 
 
+def test_a_mask_follows_a_renamed_field(shop_of: ShopOf) -> None:
+    old, new = record("Person", id="long", email="string"), record("Person", id="long", mail="string")
+    new["fields"][1]["aliases"] = ["email"]
+    shop = shop_of(shape=Shape(mask={"email": KEYED}), partitions=1)
+    first = shop.register(old)
+    shop.produce([frame(first, avro(old, {"id": 1, "email": "a"}))])
+    shop.drain()
+    second = shop.register(new)
+    shop.produce([frame(second, avro(new, {"id": 2, "mail": "b"})), frame(first, avro(old, {"id": 3, "email": "c"}))])
+    shop.drain()
+    assert {row["id"]: row["mail"] for row in shop.landed()} == {1: hidden("a"), 2: hidden("b"), 3: hidden("c")}
+
+
 def test_the_row_before_a_change_is_masked(shop_of: ShopOf) -> None:
     envelope = Debezium(replica_identity="full")
     shop = shop_of(write=Changelog(), key_format="avro", envelope=envelope, shape=Shape(mask={"customer": KEYED}))

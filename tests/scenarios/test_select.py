@@ -133,6 +133,24 @@ def test_a_schema_that_grows_brings_its_columns_through_a_star(shop_of: ShopOf) 
     shop.assert_proven(deep=True)
 
 
+@pytest.mark.parametrize("select", ["order_id, customer.*", "*"])
+def test_a_renamed_field_of_a_struct_stays_one_column(shop_of: ShopOf, select: str) -> None:
+    renamed = json.loads(json.dumps(ROW))
+    renamed["fields"][1]["type"]["fields"][1] = {"name": "country", "aliases": ["land"], "type": "string"}
+    shop = shop_of(shape=Shape(select=select), partitions=1)
+    old = shop.register(ROW)
+    shop.produce([frame(old, avro(ROW, order(1)))])
+    shop.drain()
+    new = shop.register(renamed)
+    shop.produce(
+        [frame(new, avro(renamed, order(2, customer={"id": 1, "country": "SE"}))), frame(old, avro(ROW, order(3)))]
+    )
+    shop.drain()
+    rows = sorted(shop.landed(), key=lambda row: row["order_id"])
+    lands = [row["country"] if "country" in row else row["customer"]["country"] for row in rows]
+    assert lands == ["NO", "SE", "NO"]
+
+
 def test_a_version_that_an_expression_does_not_fit_stops_before_a_commit(shop_of: ShopOf) -> None:
     old = record("Order", order_id="long", user="string")
     new = record("Order", order_id="long", users="string")

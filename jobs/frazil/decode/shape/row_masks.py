@@ -15,6 +15,7 @@ from frazil.declaration.secret import Secret
 from frazil.declaration.shape import HEADERS, KEY, UNITS, Hmac, Mask, Nullify, Redact, Truncate
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
+from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside
 
 _INNER, _OUTER = "_frazil_hmac_inner_", "_frazil_hmac_outer_"
@@ -49,12 +50,16 @@ def masked(row: Struct, masks: Mapping[str, Mask], where: str) -> Struct:
 
 
 def _struct(of: Struct, tree: Tree, path: tuple[str, ...], where: str) -> Struct:
-    names = {each.name for each in of.fields}
-    for name in tree:
-        if name not in names:
-            said = f"there is no field {'.'.join((*path, name))}"
-            raise InvalidInput(said, where=where, do=f"The fields are {', '.join(sorted(names))}")
-    return replace(of, fields=tuple(_field(each, tree.get(each.name), path, where) for each in of.fields))
+    found = {each.name: _named(tree, each) for each in of.fields}
+    for name in tree.keys() - found.values():
+        said = f"there is no field {'.'.join((*path, name))}"
+        raise InvalidInput(said, where=where, do=f"The fields are {', '.join(sorted(found))}")
+    return replace(of, fields=tuple(_field(each, tree.get(found[each.name] or ""), path, where) for each in of.fields))
+
+
+def _named(tree: Tree, of: Field) -> str | None:
+    """Return the name by which masks have a field: its own, or one of before a rename."""
+    return next((name for name in (of.name, *map(folded, of.aliases)) if name in tree), None)
 
 
 def _field(of: Field, tree: Mask | Tree | None, path: tuple[str, ...], where: str) -> Field:
@@ -150,8 +155,8 @@ class Masks:
 
     def _fields(self, value: Column, of: Struct, tree: Tree) -> Column:
         for each in of.fields:
-            if each.name in tree:
-                value = value.withField(f"`{each.name}`", self._value(value[each.name], each.type, tree[each.name]))
+            if (name := _named(tree, each)) is not None:
+                value = value.withField(f"`{each.name}`", self._value(value[each.name], each.type, tree[name]))
         return value
 
     def _value(self, value: Column, of: Type, tree: Mask | Tree) -> Column:
@@ -227,6 +232,13 @@ def _truncated(value: Column, of: Type, to: str) -> Column:
     if of == _TEXT:
         return F.substring(value, 1, int(to))
     return (value - value % F.lit(int(to))).cast(spark_type(of))  # toward zero: the result always fits
+
+
+def named_now(row: Struct, masks: Mapping[str, Mask]) -> dict[str, Mask]:
+    """Return the masks by the paths that their fields have in a row: of a renamed field by its new name."""
+    names = {name: each.name for each in row.fields for name in (*map(folded, each.aliases), each.name)}
+    parts = {path: path.partition(".") for path in masks}
+    return {"".join((names.get(at[0], at[0]), *at[1:])): masks[path] for path, at in parts.items()}
 
 
 def there(row: Struct, masks: Mapping[str, Mask]) -> dict[str, Mask]:

@@ -14,7 +14,7 @@ from frazil.declaration.checks.sql_expressions import RowExpression
 from frazil.declaration.envelopes import BEFORE_COLUMN, added_columns
 from frazil.declaration.shape import KEY, Hmac
 from frazil.decode.shape.expression_types import typed
-from frazil.decode.shape.row_masks import masked, of_fields
+from frazil.decode.shape.row_masks import masked, named_now, of_fields
 from frazil.decode.shape.row_masks import there as _there
 from frazil.decode.spark_types import row_type, spark_struct
 from frazil.errors import InvalidInput
@@ -99,7 +99,7 @@ def selection(pipeline: Pipeline, spark: SparkSession, source: Struct, key: Stru
 
 def _masked(pipeline: Pipeline, source: Struct, key: Struct | None) -> Struct:
     """Return the row type after the declared masks: of the row before a change, too."""
-    where, masks = f"pipeline {pipeline.name}, shape.mask", of_fields(pipeline.shape.masks)
+    where, masks = f"pipeline {pipeline.name}, shape.mask", named_now(source, of_fields(pipeline.shape.masks))
     names = {path.partition(".")[0] for path in masks}
     if key is not None and (shared := sorted(names & {field.name for field in key.fields})):
         said = f"{shared[0]} is a field of the record's key, which would land as it is"
@@ -130,7 +130,7 @@ def _check_order(pipeline: Pipeline, made: Selection) -> None:
     where, write = f"pipeline {pipeline.name}, shape.mask", pipeline.write
     for output in made.outputs:
         name = output.field.name
-        for path, mask in of_fields(pipeline.shape.masks).items():
+        for path, mask in named_now(made.source, of_fields(pipeline.shape.masks)).items():
             if not any(_is_inside(read, path.split(".")) for read in output.paths):
                 continue
             if name in write.order_columns:
@@ -165,7 +165,7 @@ def _outputs(spark: SparkSession, source: Struct, row: T.StructType, one: Select
         if found is None or not isinstance(found.type, Struct):
             raise _missing(f"{one.value.text}.*", f"struct {one.value.text}", row, where)
         for field in found.type.fields:
-            yield Output(_renamed(field, field.name), (*path, field.name))
+            yield Output(replace(field, required=False, ids=()), (*path, field.name))  # by a rename it stays the column
     elif found is not None:
         is_same = path == (one.name,)
         yield Output(found if is_same else _renamed(found, one.name), path)
