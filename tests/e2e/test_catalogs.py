@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from pathlib import Path
 
 import psutil
@@ -9,10 +10,11 @@ import pytest
 
 from frazil.audit.finding import Outcome
 from frazil.clients.secrets import Secrets
-from frazil.declaration import EventTime, Shape, Upsert
+from frazil.declaration import EventTime, Hmac, Secret, Shape, Upsert
 from frazil.declaration.environment import Environment
 from tests.e2e.test_kills import kill
 from tests.support import concurrent_drivers
+from tests.support.jobs import HMAC_KEY
 from tests.support.paused_driver import paused
 from tests.support.shop import ORDER, Shop, ShopOf, frame
 from tests.support.variants import first_short
@@ -46,16 +48,18 @@ def test_a_topic_lands_changes_its_schema_and_is_proven(shop_of: ShopOf) -> None
 
 
 @pytest.mark.long
-def test_a_condition_columns_and_bounds_of_events_hold(shop_of: ShopOf) -> None:
+def test_a_condition_columns_masks_and_bounds_of_events_hold(shop_of: ShopOf) -> None:
     bounds = EventTime("at", oldest="1 day")
-    shape = Shape(where="id % 2 = 0", select="at, cast(id as int) as id", event_time=bounds)
-    columns = {"value_format": "json", "columns": ("id long", "at timestamptz")}
+    select, mask = "at, cast(id as int) as id, who", {"who": Hmac(Secret(env="MASK_KEY"))}
+    shape = Shape(where="id % 2 = 0", select=select, mask=mask, event_time=bounds)
+    columns = {"value_format": "json", "columns": ("id long", "at timestamptz", "who string")}
     shop = shop_of(**columns, write=Upsert(key="id"), shape=shape, on_error="dead_letter", max_rejected_percent=100)
     for number, at in ((2, "2026-01-31"), (3, "2026-01-31"), (4, "2020-01-31"), (6, "2026-01-31")):
-        value = f'{{"id": {number}, "at": "{at}T00:00:00Z"}}'.encode()
+        value = f'{{"id": {number}, "at": "{at}T00:00:00Z", "who": "w"}}'.encode()
         shop.produce([value], timestamp=1_769_817_600_000)  # 2026-01-31
     assert shop.drain().rejected == {"event_time": 1}
-    assert sorted(row["id"] for row in shop.landed()) == [2, 6]
+    who = hmac.new(HMAC_KEY.encode(), b"w", "sha256").hexdigest()
+    assert sorted((row["id"], row["who"]) for row in shop.landed()) == [(2, who), (6, who)]
     assert shop.verified(deep=True).outcome is Outcome.PROVEN
 
 
