@@ -78,7 +78,7 @@ EXAMPLES: dict[str, DecisionRequired] = {
     "lost deletes, without a time": DeletesLost.of("p", "s.t", gaps=3, caught_up=0, retention_ms=86_400_000),
     "many late records": TooManyLate.of("p", "s.t", offsets="0 to 9", read=1000, late=200),
     "deleted keys that are gone": RememberedDeletesLost.of("p", "s.t", "s3://b/s/t/data/deleted-keys/1.parquet"),
-    "other masks": MasksDiffer.of("p", "s.t", paths="email"),
+    "other masks": MasksDiffer.of("p", "s.t", paths="email", may_accept=True),
     "a truncated source": SourceTruncated.of("p", "s.t", offsets="0 to 9", number=2),
     "another write mode": WriteModeDiffers.of("p", "s.t", declared="append", made_for="upsert"),
     "another key": WriteModeDiffers.of_key(

@@ -297,14 +297,14 @@ def test_the_row_before_a_change_is_masked(shop_of: ShopOf) -> None:
 
 
 def test_changed_masks_of_a_table_are_decided(shop_of: ShopOf) -> None:
-    shop = shop_of(shape=Shape(mask={"user": KEYED}))
+    shop = shop_of()
     schema = shop.register()
     shop.produce(shop.orders(1, schema))
     shop.drain()
     with pytest.raises(InvalidInput, match="there is nothing to accept"):
         shop.accept(Accepted.MASK_FROM_NOW_ON)
     masked = shop.pipeline
-    for number, shape in enumerate((Shape(), Shape(mask={"user": Redact()}))):
+    for number, shape in enumerate((Shape(mask={"user": KEYED}), Shape(mask={"user": Redact()}))):
         shop.pipeline = replace(masked, shape=shape)
         shop.produce(shop.orders(1, schema, first=10 + number))
         for _ in range(2):
@@ -316,8 +316,33 @@ def test_changed_masks_of_a_table_are_decided(shop_of: ShopOf) -> None:
     shop.produce(shop.orders(1, schema, first=20))
     shop.drain()
     rows = {row["order_id"]: row["user"] for row in shop.landed()}
-    assert rows == {0: hidden("u0"), 10: "u0", 11: "***", 20: "***"}
+    assert rows == {0: "u0", 10: hidden("u0"), 11: "***", 20: "***"}
     shop.assert_proven(deep=True)
+
+
+@pytest.mark.parametrize(
+    ("write", "before", "after"),
+    [
+        (Upsert(key="user"), {}, {"user": KEYED}),
+        (Upsert(key="user"), {"user": KEYED}, {"user": Hmac(Secret(env="OTHER"))}),
+        (Upsert(), {}, {"_kafka_key": KEYED}),
+        (Append(), {}, {"order_id": KEYED}),
+        (Append(), {"order_id": KEYED}, {}),
+        (Append(), {"order_id": KEYED}, {"order_id": Nullify()}),
+    ],
+)
+def test_masks_that_change_keys_or_types_are_not_accepted(shop_of: ShopOf, write: Any, before: Any, after: Any) -> None:
+    shop = shop_of(write=write, key_format="text", shape=Shape(mask=before or None))
+    shop.produce(shop.orders(1, shop.register()))
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, shape=Shape(mask=after or None))
+    with pytest.raises(MasksDiffer, match="name another table") as refused:
+        shop.drain()
+    assert "frazil accept" not in str(refused.value)
+    with pytest.raises(InvalidInput, match="another type, or a key other values"):
+        shop.accept(Accepted.MASK_FROM_NOW_ON)
+    shop.pipeline = replace(shop.pipeline, shape=Shape(mask=before or None))
+    shop.drain()
 
 
 def test_a_preview_shows_masked_values(shop_of: ShopOf) -> None:

@@ -158,11 +158,13 @@ class MasksDiffer(DecisionRequired):
     """The declared masks are others than those of the table, whose rows stay as they are; nothing of the batch was committed."""
 
     @classmethod
-    def of(cls, pipeline: str, table: str, *, paths: str) -> Self:
-        """Return the error; `paths` are those of the table's masks."""
+    def of(cls, pipeline: str, table: str, *, paths: str, may_accept: bool) -> Self:
+        """Return the error; `paths` are those of the table's masks. They `may_accept` others that keep types and keys."""
         what = f"the declared masks are others than those of the table, whose rows stay as they are: {paths or 'none'}"
         do = "Declare the masks as before, or name another table and delete this one"
-        return cls(what, pipeline=pipeline, events=("mask-from-now-on",), do=do, table=table)
+        if not may_accept:
+            what += ". The new ones give columns another type, or a key other values"
+        return cls(what, pipeline=pipeline, events=("mask-from-now-on",) if may_accept else (), do=do, table=table)
 
 
 class SourceTruncated(DecisionRequired):

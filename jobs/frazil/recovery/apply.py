@@ -115,6 +115,10 @@ class _Accepting:
         if self.event is Accepted.MASK_FROM_NOW_ON:
             if existing_table.masks_of_table(self._layout()) == (to_json(self.pipeline.shape).get("mask") or {}):
                 raise not_happened(self.event, f"pipeline {self.pipeline.name}")
+            if not existing_table.keeps_columns(self.pipeline, self._layout()):
+                what = "the masks give columns another type, or a key other values"
+                do = "Declare the masks as before, or name another table and delete this one"
+                raise InvalidInput(what, where=f"pipeline {self.pipeline.name}, shape.mask", do=do)
             return Acceptance(self.event, committed, committed)
         if self.event is Accepted.REMEMBERED_DELETES_LOST:
             known = found.last.remembered_deletes

@@ -44,7 +44,7 @@ def _of(pipeline: Pipeline, change: Change) -> Iterator[Effect]:
         yield Effect.of(pipeline, what, changed="schema")
         return
     yield from shape_effects(pipeline, [(1, old)], [(1, old), (2, new)], "schema")
-    if pipeline.shape.has_columns:
+    if pipeline.shape.select is not None:
         return
     found = Landed.of([(1, old)], [(2, new)], pipeline, kept=[(1, old)])
     if problem := found.unfit.get(2):

@@ -52,7 +52,7 @@ def _changed(old: Pipeline, new: Pipeline, side: str) -> str:
 def _of_values(old: Pipeline, new: Pipeline, changed: str) -> Iterator[Effect]:
     before, after = (_rows(each) for each in (old, new))
     yield from shape_effects(new, before, after, changed)
-    if new.shape.has_columns:
+    if new.shape.select is not None:
         return
     fields = named_as(merge(before).type, merge(after).type).fields
     names = {field.name for field in fields} | {folded(name) for f in fields for name in (*f.aliases, f.source)}

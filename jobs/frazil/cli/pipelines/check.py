@@ -16,6 +16,7 @@ from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Spark, can
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.checks.cross_checks import Listed
 from frazil.declaration.documents.document import document
+from frazil.declaration.shape import KEY
 from frazil.declaration.write_modes import gaps_of_state
 from frazil.errors import CatalogUnavailable, FrazilError, InvalidInput
 from frazil.exit_codes import Exit
@@ -220,4 +221,6 @@ def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:
 
 
 def _notes(pipeline: Pipeline) -> list[str]:
-    return [*gaps_of_state(pipeline), *(f"lands in no column: {one}" for one in omissions(pipeline))]
+    plain = "the record's key and headers land as they are: mask _kafka_key, too, if it has such values"
+    of_key = [plain] if pipeline.shape.mask and KEY not in pipeline.shape.mask else []
+    return [*gaps_of_state(pipeline), *of_key, *(f"lands in no column: {one}" for one in omissions(pipeline))]

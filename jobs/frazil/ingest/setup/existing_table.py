@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from frazil.declaration import Pipeline
 from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.options import MetadataColumns
+from frazil.declaration.shape import HEADERS, KEY
 from frazil.declaration.write_modes import identity, marks_deletes
 from frazil.errors import ColumnsMissing, ForeignTable, MasksDiffer, OtherPipeline, WriteModeDiffers
 from frazil.ingest.reporting.events import Event, Reporter
@@ -24,7 +25,7 @@ from frazil.schemas.metadata import (
     UNAVAILABLE,
     metadata_fields,
 )
-from frazil.schemas.types import Field, Struct, Type
+from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 if TYPE_CHECKING:
     from frazil.job.context import JobContext
@@ -77,12 +78,48 @@ def check_write_mode(pipeline: Pipeline, actual: Layout) -> None:
     if made_for != declared:
         raise WriteModeDiffers.of(pipeline.name, pipeline.table.identifier, declared=declared, made_for=made_for)
     if (had := masks_of_table(actual)) != (to_json(pipeline.shape).get("mask") or {}):
-        raise MasksDiffer.of(pipeline.name, pipeline.table.identifier, paths=", ".join(had))
+        may_accept = keeps_columns(pipeline, actual)
+        raise MasksDiffer.of(pipeline.name, pipeline.table.identifier, paths=", ".join(had), may_accept=may_accept)
 
 
 def masks_of_table(actual: Layout) -> dict[str, Any]:
     """Return the masks of the rows that landed last, by their paths, as a document has them."""
     return dict(shapes(actual)[-1].get("mask") or {})
+
+
+def keeps_columns(pipeline: Pipeline, actual: Layout) -> bool:
+    """Return whether changed masks leave the types of columns and the values of keys as they are, as far as the table says."""
+    had, now = masks_of_table(actual), to_json(pipeline.shape).get("mask") or {}
+    of_key = [[name] for name in pipeline.write.key or ()]
+    for one in pipeline.shape.selected:
+        if one.value is not None and one.name in (pipeline.write.key or ()):
+            of_key += map(list, one.value.paths)
+    for path in (path for path in {**had, **now} if had.get(path) != now.get(path)):
+        before, after = ((side.get(path) or {}).get("type") in ("hmac", "redact") for side in (had, now))
+        parts = path.split(".")
+        is_of_key = path == KEY or any(each[: len(parts)] == parts[: len(each)] for each in of_key)
+        if pipeline.write.has_key and is_of_key:
+            return False
+        if path != KEY and not path.startswith(HEADERS) and before is not after:
+            column: Type | None = actual.row if path not in had else None
+            for name in path.split("."):
+                column = _inner(column, name)
+            if column != Primitive(Kind.STRING):
+                return False
+    return True
+
+
+def _inner(of: Type | None, name: str) -> Type | None:
+    """Return the type of a field of a struct, or of what a list or a map holds; None if there is none."""
+    match of:
+        case Struct(fields):
+            return next((field.type for field in fields if field.name == name), None)
+        case ListOf(element) if name == "element":
+            return element
+        case MapOf(key, value):
+            return {"key": key, "value": value}.get(name)
+        case _:
+            return None
 
 
 def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) -> tuple[AddColumn, ...]:
