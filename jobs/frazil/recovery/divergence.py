@@ -13,7 +13,7 @@ from frazil.clients.kafka import Span
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Reading
 from frazil.declaration.options import Isolation
-from frazil.errors import SparkFailed
+from frazil.errors import InvalidInput, SparkFailed
 from frazil.ingest.batch.read import beyond_spark, consumer_options, read
 from frazil.ingest.plan.log_check import compared
 from frazil.ingest.plan.ranges import OffsetRange, halves
@@ -37,6 +37,12 @@ def truncated_log(
         other = compared(pipeline, job.kafka, committed, spans, of=spans.keys()).other
     if event is Accepted.LOG_TRUNCATED:
         return decisions.log_truncated(committed, topic_id, spans, other)
+    if pipeline.shape.mask:
+        raise InvalidInput(
+            "the rows have masked values, which cannot be compared with the log",
+            where=f"pipeline {pipeline.name}",
+            do=f"Accept {Accepted.LOG_TRUNCATED}, or land the topic in another table",
+        )
     differs = {p: spans[p].stable for p in decisions.shorter(committed, spans) if p in spans}
     for p in other:
         last = committed.last.at[p].offset if committed.last is not None else None

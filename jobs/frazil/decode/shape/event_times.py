@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
 from frazil.declaration.checks.constraints import seconds_of
-from frazil.decode.decoded_columns import ROW, writes_row
+from frazil.decode.decoded_columns import ROW, SOURCE, writes_row
 from frazil.decode.keys.row_key import RowKey
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Kind, Primitive, Struct
@@ -19,7 +19,10 @@ _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 @dataclass(frozen=True, slots=True)
 class EventTimes:
-    """The bounds of the times in a column, each with its text. A record without a row, time or value is within them."""
+    """The bounds of the times in a column, each with its text. A record without a row, time or value is within them.
+
+    `plain` is the path of a masked column in the row of the source, whose times are compared.
+    """
 
     column: str
     oldest: str | None
@@ -28,6 +31,7 @@ class EventTimes:
     is_date: bool
     key: RowKey | None
     has_changes: bool
+    plain: tuple[str, ...] = ()
 
     def problem(self) -> Column:
         """Return which bound an event is beyond, null if none. No text of it holds a value of the record."""
@@ -53,13 +57,19 @@ class EventTimes:
         """Return how many seconds the event is after its record; null if one of them has no time. No date is too far for it."""
         of_key = self.key.values() if self.key is not None else {}  # the value may lack a column of the key
         value = of_key.get(self.column, F.col(ROW)[self.column])
+        if self.plain:  # before masks
+            value = F.col(SOURCE)
+            for name in self.plain:
+                value = value[name]
         of_event = (
             F.unix_date(value) * F.lit(86_400.0) if self.is_date else F.unix_micros(value.cast("timestamp")) / 1e6
         )
         return of_event - F.unix_micros("timestamp") / 1e6
 
 
-def event_times(pipeline: Pipeline, target: Struct, key: RowKey | None) -> EventTimes | None:
+def event_times(
+    pipeline: Pipeline, target: Struct, key: RowKey | None, plain: tuple[str, ...] = ()
+) -> EventTimes | None:
     """Return the declared bounds over rows of this type; None if none are declared.
 
     Raises `InvalidInput` if the rows have no such column, or one of another type.
@@ -79,4 +89,4 @@ def event_times(pipeline: Pipeline, target: Struct, key: RowKey | None) -> Event
         )
     bounds = declared.oldest, declared.newest, declared.lateness
     is_date, has_changes = of.kind is Kind.DATE, pipeline.is_change_data
-    return EventTimes(declared.column, *bounds, is_date=is_date, key=key, has_changes=has_changes)
+    return EventTimes(declared.column, *bounds, is_date=is_date, key=key, has_changes=has_changes, plain=plain)

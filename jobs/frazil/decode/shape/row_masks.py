@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame
@@ -11,8 +11,10 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
 from frazil.declaration.envelopes import BEFORE_COLUMN
+from frazil.declaration.formats import Text
 from frazil.declaration.secret import Secret
 from frazil.declaration.shape import HEADERS, KEY, UNITS, Hmac, Mask, Nullify, Redact, Truncate
+from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import folded
@@ -71,7 +73,7 @@ def _field(of: Field, tree: Mask | Tree | None, path: tuple[str, ...], where: st
             f"{'.'.join(here)} is JSON text, whose parts have no masks", where=where, do="Choose Redact() or Nullify()"
         )
     made = _type(of.type, tree, here, where)
-    return replace(of, type=made, as_json=of.as_json and made == of.type, has_own_scale=False)
+    return replace(of, type=made, as_json=of.as_json and not isinstance(tree, Redact), has_own_scale=False)
 
 
 def _type(of: Type, tree: Mask | Tree, path: tuple[str, ...], where: str) -> Type:
@@ -122,6 +124,7 @@ class Masks:
     of_headers: Mapping[str, Mask]
     secrets: tuple[Secret, ...]
     has_before: bool
+    is_text_key: bool
     read: Callable[[Secret], str] = field(repr=False, compare=False)
 
     def prepared(self, records: DataFrame) -> DataFrame:
@@ -138,7 +141,12 @@ class Masks:
             }
             records = records.withColumns(names)
         if self.of_key is not None:
-            records = records.withColumn("key", self._hmac(F.col("key"), self.of_key).cast("binary"))
+            key = F.col("key")
+            hidden = self._hmac(key, self.of_key).cast("binary")
+            if self.is_text_key:  # what is rejected by its bytes stays as it is: a dead letter has none
+                is_text = F.is_valid_utf8(key.cast("string")) & ~F.coalesce(begins_as_registered(key), F.lit(False))
+                hidden = F.when(is_text, hidden).otherwise(key)
+            records = records.withColumn("key", hidden)
         if self.of_headers and "headers" in records.columns:
             headers = F.transform("headers", self._header)
             records = records.withColumn("headers", headers)
@@ -235,10 +243,23 @@ def _truncated(value: Column, of: Type, to: str) -> Column:
 
 
 def named_now(row: Struct, masks: Mapping[str, Mask]) -> dict[str, Mask]:
-    """Return the masks by the paths that their fields have in a row: of a renamed field by its new name."""
-    names = {name: each.name for each in row.fields for name in (*map(folded, each.aliases), each.name)}
-    parts = {path: path.partition(".") for path in masks}
-    return {"".join((names.get(at[0], at[0]), *at[1:])): masks[path] for path, at in parts.items()}
+    """Return the masks by the paths that their fields have in a row: of renamed fields by their new names."""
+    return {".".join(_now(row, path.split("."))): mask for path, mask in masks.items()}
+
+
+def _now(of: Type | None, path: Sequence[str]) -> list[str]:
+    if not path:
+        return []
+    name, *rest = path
+    match of:
+        case Struct(fields):
+            found = next((each for each in fields if _named({name: Nullify()}, each) is not None), None)
+            return [found.name if found else name, *_now(found.type if found else None, rest)]
+        case ListOf(element):
+            return [name, *_now(element, rest)]
+        case MapOf(_, value):
+            return [name, *_now(value if name == "value" else None, rest)]
+    return [*path]
 
 
 def there(row: Struct, masks: Mapping[str, Mask]) -> dict[str, Mask]:
@@ -257,7 +278,8 @@ def masks_of(pipeline: Pipeline, read: Callable[[Secret], str]) -> Masks | None:
     secrets = tuple(dict.fromkeys(mask.secret for mask in masks.values() if isinstance(mask, Hmac)))
     has_before = pipeline.envelope is not None and pipeline.envelope.has_before
     key = of_key if isinstance(of_key, Hmac) else None
-    return Masks(tree_of(of_fields(masks)), key, headers, secrets, has_before, read)
+    is_text_key = isinstance(pipeline.topic.key, Text) and pipeline.write.has_key
+    return Masks(tree_of(of_fields(masks)), key, headers, secrets, has_before, is_text_key, read)
 
 
 def of_fields(masks: Mapping[str, Mask]) -> dict[str, Mask]:

@@ -85,6 +85,14 @@ def row_shape(
     return RowShape(
         filter=row_filter(pipeline, spark, target, key, selection),
         selection=row_selection(pipeline, with_texts(target), key, selection, masks),
-        times=event_times(pipeline, target, key),
+        times=event_times(pipeline, target, key, _plain(pipeline, selection)),
         masks=masks,
     )
+
+
+def _plain(pipeline: Pipeline, selection: Selection | None) -> tuple[str, ...]:
+    """Return the path of the event time in the row of the source, if masks are declared and it is no expression."""
+    declared = pipeline.shape.event_time
+    if declared is None or selection is None or not pipeline.shape.mask:
+        return ()
+    return next((one.path for one in selection.outputs if one.field.name == declared.column), ())

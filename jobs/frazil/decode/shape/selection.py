@@ -12,7 +12,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.checks.select_list import Selected
 from frazil.declaration.checks.sql_expressions import RowExpression
 from frazil.declaration.envelopes import BEFORE_COLUMN, added_columns
-from frazil.declaration.shape import KEY, Hmac
+from frazil.declaration.shape import Hmac
 from frazil.decode.shape.expression_types import typed
 from frazil.decode.shape.row_masks import masked, named_now, of_fields
 from frazil.decode.shape.row_masks import there as _there
@@ -74,7 +74,7 @@ def selection(pipeline: Pipeline, spark: SparkSession, source: Struct, key: Stru
     Raises `InvalidInput` if they do not fit these rows.
     """
     where, added = f"pipeline {pipeline.name}, shape.select", added_columns(pipeline.envelope)
-    hidden = _masked(pipeline, source, key)
+    hidden = _masked(pipeline, source)
     own = tuple(Output(field, (field.name,)) for field in hidden.fields if field.name in added)
     source_row = Struct(tuple(field for field in hidden.fields if field.name not in added))
     row = spark_struct(readable(source_row, key))
@@ -97,13 +97,10 @@ def selection(pipeline: Pipeline, spark: SparkSession, source: Struct, key: Stru
     return made
 
 
-def _masked(pipeline: Pipeline, source: Struct, key: Struct | None) -> Struct:
+def _masked(pipeline: Pipeline, source: Struct) -> Struct:
     """Return the row type after the declared masks: of the row before a change, too."""
     where, masks = f"pipeline {pipeline.name}, shape.mask", named_now(source, of_fields(pipeline.shape.masks))
     names = {path.partition(".")[0] for path in masks}
-    if key is not None and (shared := sorted(names & {field.name for field in key.fields})):
-        said = f"{shared[0]} is a field of the record's key, which would land as it is"
-        raise InvalidInput(said, where=where, do=f"Declare the key's format as text or bytes, and mask {KEY}")
     before = {each.name for each in source.fields if each.source == BEFORE_COLUMN}
     before &= {*added_columns(pipeline.envelope)}
     row = masked(Struct(tuple(each for each in source.fields if each.name not in before)), masks, where)
@@ -123,6 +120,17 @@ def _masked(pipeline: Pipeline, source: Struct, key: Struct | None) -> Struct:
     )
     types |= {each.name: each for each in of_before}
     return Struct(tuple(types[each.name] for each in source.fields))
+
+
+def check_key(pipeline: Pipeline, made: Selection, fields: Struct) -> None:
+    """Raise `InvalidInput` if a masked field is one of a decoded key, too, which lands as it is."""
+    names = {path.partition(".")[0] for path in named_now(made.source, of_fields(pipeline.shape.masks))}
+    if shared := sorted(names & {field.name for field in fields.fields}):
+        raise InvalidInput(
+            f"{shared[0]} is a field of the record's key, too, which is decoded and lands as it is",
+            where=f"pipeline {pipeline.name}, shape.mask",
+            do="Produce the topic with another key, or with write=Append() declare keys as bytes and mask _kafka_key",
+        )
 
 
 def _check_order(pipeline: Pipeline, made: Selection) -> None:

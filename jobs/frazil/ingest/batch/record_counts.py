@@ -98,12 +98,14 @@ def observe_records(
     ranges: Sequence[OffsetRange] | None,
     *,
     with_key_ids: bool = False,
+    with_bodies: bool = True,
 ) -> DataFrame:
     """Count the records as they come from Kafka, before anything else can lose one, in all and by partition.
 
     Aggregates here update once a record and copy nothing; after decoding they would copy every row. Each is one for all
     partitions: one for each would be evaluated for each record. Without `ranges` all records are their tail, as may be where
-    there are few. With `with_key_ids` they note `Read.key_ids`.
+    there are few. With `with_key_ids` they note `Read.key_ids`. `with_bodies` is that of
+    fingerprints.
     """
     of_keys = [F.min(_KEY_ID).alias("lowest_key_id"), F.max(_KEY_ID).alias("highest_key_id")] if with_key_ids else []
     if with_key_ids:
@@ -111,7 +113,7 @@ def observe_records(
             _KEY_ID, F.when(begins_with_small_id(F.col("key")), schema_id(F.col("key"), F.lit(None)))
         )
     # The tail is a column, so that generated code makes it: an aggregate interprets what is more than a column.
-    return records.withColumn(_TAIL, _tail(ranges)).observe(
+    return records.withColumn(_TAIL, _tail(ranges, with_bodies=with_bodies)).observe(
         observed,
         F.count(F.lit(1)).alias("read"),
         F.sum(F.coalesce(F.length("value"), F.lit(0)) + F.coalesce(F.length("key"), F.lit(0))).alias("bytes"),
@@ -160,13 +162,13 @@ def counts(found: Sequence[Any] | None) -> dict[int, int]:
     return dict(sorted(counted.items()))
 
 
-def _tail(ranges: Sequence[OffsetRange] | None) -> Column:
+def _tail(ranges: Sequence[OffsetRange] | None, *, with_bodies: bool) -> Column:
     """Return what is kept of a record at the end of its range, else null. There are several: the last offsets may hold none.
 
     It is one text: a struct takes Spark and Python ten times as long on the way to the driver.
     """
     ms = F.coalesce(F.unix_millis("timestamp").cast("string"), F.lit(""))
-    record = F.concat_ws(" ", "partition", "offset", fingerprint.of_columns(), ms)
+    record = F.concat_ws(" ", "partition", "offset", fingerprint.of_columns(bodies=with_bodies), ms)
     if ranges is None:
         return record
     many = max(TAIL_OF_ONE, TAIL // max(len(ranges), 1))

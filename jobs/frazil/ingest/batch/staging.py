@@ -94,7 +94,9 @@ class Staging:
         are_framed = record_counts.may_be_framed(self.pipeline)
 
         def rows(records: DataFrame, observed: Observed) -> DataFrame:
-            records = record_counts.observe_records(records, observed(_READ), ends, with_key_ids=are_framed)
+            bodies = not self.pipeline.shape.mask  # a hash without a key would say what is masked
+            more = {"with_key_ids": are_framed, "with_bodies": bodies}
+            records = record_counts.observe_records(records, observed(_READ), ends, **more)
             landed = decoding.rows(records, self.unplaced())
             if decoding.shape.is_observed:
                 landed = record_counts.observe_shaped(landed, observed(_SHAPED), decoding.shape, self.mode.dropped())

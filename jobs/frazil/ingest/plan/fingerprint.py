@@ -25,16 +25,21 @@ _OF_COLUMNS = f"""
 TIMESTAMPS = range(-(2**63 // 1000), 2**63 // 1000 + 1)  # milliseconds that Spark's microseconds can hold
 
 
-def of_columns() -> Column:
-    """Return the fingerprint of a record of Spark's Kafka source."""
+def of_columns(*, bodies: bool = True) -> Column:
+    """Return the fingerprint of a record of Spark's Kafka source; without `bodies` no value can be found that makes it."""
     from pyspark.sql import functions as F  # commands that only compare records load no Spark
 
-    return F.expr(_OF_COLUMNS)
+    return F.expr(_OF_COLUMNS if bodies else _OF_COLUMNS.replace(f", 1, {PART})", ", 1, 0)"))
 
 
-def of_record(record: Record) -> str:
+def is_of(record: Record, known: str) -> bool:
+    """Return whether a fingerprint, with bodies or without them, is that of a record that the driver read."""
+    return known in (of_record(record), of_record(record, bodies=False))
+
+
+def of_record(record: Record, *, bodies: bool = True) -> str:
     """Return the fingerprint of a record that the driver read."""
     parts = [str(record.timestamp_ms) if record.timestamp_ms in TIMESTAMPS else ""]
     parts += ["-" if body is None else str(len(body)) for body in (record.key, record.value)]
-    bodies = b"".join((body or b"")[:PART] for body in (record.key, record.value))
-    return hashlib.sha256(":".join(parts).encode() + bodies).hexdigest()[:DIGITS]
+    held = b"".join((body or b"")[:PART] for body in (record.key, record.value)) if bodies else b""
+    return hashlib.sha256(":".join(parts).encode() + held).hexdigest()[:DIGITS]

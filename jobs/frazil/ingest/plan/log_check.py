@@ -46,7 +46,7 @@ def compare(
     other, unknown = [], [p for p in wanted if p not in there]
     for p in there:
         record = records[p]
-        if record is not None and fingerprint.of_record(record) != wanted[p][1]:
+        if record is not None and not fingerprint.is_of(record, wanted[p][1]):
             other.append(p)
         elif record is None:
             (unknown if compacted else other).append(p)

@@ -60,7 +60,7 @@ class Evolution:
         self._pipeline, self._job, self._writers = pipeline, job, writers
         layout = pipeline.table.metadata_columns
         self._first = FirstSchemas(pipeline, job)
-        self._source = SourceRows(pipeline, lambda: job.spark, writers)
+        self._source = SourceRows(pipeline, lambda: job.spark, writers, lambda: self._key_fields)
         self._is_keyed, self._names = pipeline.write.has_key, pipeline.write.key
         self._mode = mode_of(pipeline)
         table = pipeline.table.identifier

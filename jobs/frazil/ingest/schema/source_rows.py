@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from frazil.declaration import Pipeline
 from frazil.decode.shape.event_times import event_times
 from frazil.decode.shape.row_filter import check_condition
-from frazil.decode.shape.selection import Selection, readable, selection
+from frazil.decode.shape.selection import Selection, check_key, readable, selection
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import IncompatibleSchema
@@ -25,8 +25,14 @@ _NOTHING = Struct(())
 class SourceRows:
     """The versions of the rows that a table gets: those of the writers, or one of the declared columns, typed on all of them."""
 
-    def __init__(self, pipeline: Pipeline, spark: Callable[[], SparkSession], writers: WriterSchemas) -> None:
-        self._pipeline, self._spark, self._writers = pipeline, spark, writers
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        spark: Callable[[], SparkSession],
+        writers: WriterSchemas,
+        key_fields: Callable[[], Struct | None],
+    ) -> None:
+        self._pipeline, self._spark, self._writers, self._key_fields = pipeline, spark, writers, key_fields
         self._typed: tuple[object, object, Selection | None, Mapping[int, IncompatibleSchema]] = None, None, None, {}
 
     def versions(self, key: Callable[[], Struct | None]) -> tuple[tuple[int, Struct], ...]:
@@ -52,9 +58,10 @@ class SourceRows:
 
     def check(self, row: Struct, key: Callable[[], Struct | None]) -> None:
         """Raise `InvalidInput` if the declared shape does not fit the `row` of a table that is to be made."""
+        made = self.selection(key)
+        self._check_key(made)
         if not self._pipeline.shape.where and not self._pipeline.shape.event_time:
             return
-        made = self.selection(key)
         source = row if made is None else readable(made.source, key())
         check_condition(self._pipeline, self._spark(), spark_struct(source))
         event_times(self._pipeline, row, None)
@@ -66,6 +73,11 @@ class SourceRows:
         """
         if made is None:
             return landed.target, landed.incompatible
+        self._check_key(made)
         if SELECTED in landed.incompatible:
             raise landed.incompatible[SELECTED]
         return made.source, self._typed[3]
+
+    def _check_key(self, made: Selection | None) -> None:
+        if made is not None and self._pipeline.shape.mask and (fields := self._key_fields()) is not None:
+            check_key(self._pipeline, made, fields)
