@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
+from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import show
 from frazil.declaration import (
@@ -22,6 +23,7 @@ from frazil.declaration import (
     Changelog,
     Debezium,
     ErrorMode,
+    EventTime,
     Hmac,
     Nullify,
     Redact,
@@ -379,3 +381,83 @@ def test_a_dead_letter_says_that_no_bytes_are_kept(shop_of: ShopOf) -> None:
     found = show(shop.pipeline, Lake(shop.environment, Secrets({}).read), partition=0, offset=0)
     assert found is not None
     assert (found.is_masked, found.value.data) == (True, None)
+
+
+def test_a_field_of_the_key_is_known_by_its_earlier_name(shop_of: ShopOf) -> None:
+    renamed = json.loads(json.dumps(ROW))
+    card = renamed["fields"][3]["type"]["fields"]
+    card[0] = {"name": "no", "aliases": ["number"], "type": "string"}
+    shop = shop_of(write=Upsert(key="key"), shape=Shape(select="card.no as key", mask={"card.number": Redact()}))
+    shop.register(ROW)
+    value = {**person(1), "card": {"no": "1", "kind": "k"}, "cards": []}
+    shop.produce([frame(shop.register(renamed), avro(renamed, value))])
+    with pytest.raises(InvalidInput, match=r"card.no is of the key, and redact makes several keys one"):
+        shop.drain()
+
+
+def test_a_masked_text_key_is_checked_before(shop_of: ShopOf) -> None:
+    """Bytes that name a schema, and those that are no text, are no keys: their record is rejected, and kept without bytes."""
+    shop = shop_of(
+        write=Upsert(),
+        key_format="text",
+        shape=Shape(mask={"_kafka_key": KEYED}),
+        on_error=ErrorMode.DEAD_LETTER,
+        max_rejected_percent=100,
+    )
+    schema = shop.register()
+    for key in (b"good", b"\0\0\0\0\1key", b"\xff\xfe"):
+        shop.produce(shop.orders(1, schema), key=key, partition=0)
+    assert shop.drain().rejected == {"key_registry_frame": 1, "key_undecodable": 1}
+    assert [row["_kafka_key"] for row in shop.landed()] == [hidden("good")]
+    assert {letter["key"] for letter in shop.dead()} == {None}
+
+
+@pytest.mark.parametrize("write", [Append(), Upsert(), Upsert(key="email")])
+def test_a_masked_field_of_a_decoded_key_is_refused(shop_of: ShopOf, write: Any) -> None:
+    shop = shop_of(write=write, key_format="avro", shape=Shape(mask={"email": KEYED}))
+    key, value = record("K", email="string"), record("V", email="string", n="long")
+    key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
+    shop.produce(
+        [frame(shop.register(value), avro(value, {"email": "a", "n": 1}))], key=frame(key_id, avro(key, {"email": "a"}))
+    )
+    with pytest.raises(InvalidInput, match="email is a field of the record's key, too"):
+        shop.drain()
+
+
+def test_the_time_of_an_event_is_compared_before_its_mask(shop_of: ShopOf) -> None:
+    shape = Shape(mask={"at": Truncate("year")}, event_time=EventTime("at", oldest="1 day"))
+    shop = shop_of(
+        value_format="json",
+        columns=("id long", "at timestamptz"),
+        shape=shape,
+        on_error=ErrorMode.DEAD_LETTER,
+        max_rejected_percent=100,
+    )
+    for number, at in ((1, "2026-01-31"), (2, "2026-01-01")):
+        shop.produce(
+            [f'{{"id": {number}, "at": "{at}T00:00:00Z"}}'.encode()], timestamp=1_769_817_600_000
+        )  # 2026-01-31
+    assert shop.drain().rejected == {"event_time": 1}
+    assert [(row["id"], row["at"].day) for row in shop.landed()] == [(1, 1)]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_json_column_is_redacted_as_a_text(shop_of: ShopOf, version: int) -> None:
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}, "meta": {"type": "object"}}}
+    shop = shop_of(value_format="json_schema", shape=Shape(mask={"meta": Redact()}), table={"format_version": version})
+    schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(schema), SchemaType.JSON)
+    shop.produce([frame(schema_id, b'{"id": 1, "meta": {"a": "x"}}')])
+    shop.drain()
+    assert [row["meta"] for row in shop.landed()] == ["***"]
+
+
+def test_a_log_is_not_compared_with_masked_rows(shop_of: ShopOf) -> None:
+    """The ledger's fingerprint of the last record has no bytes of it, and is compared all the same."""
+    shop = shop_of(shape=Shape(mask={"user": KEYED}), partitions=1)
+    schema = shop.register()
+    for first in (0, 1):
+        shop.produce(shop.orders(1, schema, first=first))
+        shop.drain()
+    assert len(shop.landed()) == 2
+    with pytest.raises(InvalidInput, match="masked values, which cannot be compared"):
+        shop.accept(Accepted.LOG_TRUNCATED_REPLAY)

@@ -265,7 +265,7 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         "shape.select": FieldEffect(
             Outcome.FROM_NOW_ON,
             "new columns are added, and those that are selected no more stay and are null in new rows; existing rows stay until "
-            "their key has a record",
+            "their key has a record. If it makes a column of the key of something else, keys get two rows: name another table",
         ),
         "shape.mask": FieldEffect(
             Outcome.STOPS,
