@@ -461,3 +461,16 @@ def test_a_log_is_not_compared_with_masked_rows(shop_of: ShopOf) -> None:
     assert len(shop.landed()) == 2
     with pytest.raises(InvalidInput, match="masked values, which cannot be compared"):
         shop.accept(Accepted.LOG_TRUNCATED_REPLAY)
+
+
+def test_another_value_of_a_secret_stops_the_pipeline(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(key="user"), shape=Shape(mask={"user": KEYED}))
+    schema = shop.register()
+    shop.produce(shop.orders(1, schema))
+    shop.drain()
+    shop.produce(shop.orders(1, schema))
+    with pytest.raises(InvalidInput, match="the secret env MASK_KEY has another value than the one"):
+        shop.drain(secret=lambda _: "another key of 30 characters, ok")
+    shop.drain()
+    assert len(shop.landed()) == 1
+    assert HMAC_KEY not in str(shop.stored.properties)

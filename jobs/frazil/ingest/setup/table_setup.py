@@ -25,6 +25,7 @@ from frazil.errors import (
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.setup import existing_table
 from frazil.ingest.setup.letter_check import first_replaced
+from frazil.ingest.setup.mask_secrets import MASK_SECRETS, check_mask_secrets, mask_secrets
 from frazil.job.context import JobContext
 from frazil.lake import layout, tables
 from frazil.lake.commit.commit_rows_and_offsets import commit
@@ -48,7 +49,7 @@ from frazil.schemas.types import Field, Struct, Type
 
 
 def make_tables(
-    job: Committer,
+    job: JobContext,
     pipeline: Pipeline,
     row: Struct,
     key: Type | None = None,
@@ -82,6 +83,11 @@ def make_tables(
             **_mode_properties(pipeline, columns, row_key),
             layout.START: layout.start_property(pipeline),
             **({layout.SHAPES: canonical([shape])} if (shape := to_json(pipeline.shape)) else {}),
+            **(
+                {MASK_SECRETS: canonical(marks)}
+                if (marks := mask_secrets(pipeline, lambda secret: job.secret(secret)))
+                else {}
+            ),
         },
         key=() if is_changelog else row_key,
         required=row_key if is_changelog and not pipeline.is_change_data else _required(pipeline, row),
@@ -92,6 +98,7 @@ def make_tables(
         actual = existing_table.layout_of(iceberg, pipeline)
     if actual is not None:
         existing_table.check_write_mode(pipeline, actual)
+        check_mask_secrets(pipeline, job, actual)
     if pipeline.write.replaces_rows:
         check_puffin(iceberg, table.identifier)
     make_dead_letters(job, pipeline)
