@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 from pyspark.sql import SparkSession
 
-from frazil.declaration import Changelog, Debezium, ErrorMode, Hmac, Keep, Nullify, Order, Secret, Shape, Upsert
+from frazil.declaration import Changelog, Debezium, ErrorMode, Hmac, Keep, Order, Secret, Shape, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import KeysMoved
@@ -305,7 +305,7 @@ class CapturedLife(Life):
 
 BY_TIME = "_kafka_timestamp"
 SHAPE = Shape(where="`user` <> 'blue'", select="* except (`user`), concat(`user`, '') as `user`")
-MASKED = Shape(mask={"_kafka_key": Hmac(Secret(env="MASK_KEY")), "amount": Nullify()})
+MASKED = Shape(mask={"version": Hmac(Secret(env="MASK_KEY"))})
 TEXT = {"key_format": "text"}
 CAPTURED = {"key_format": "avro", "envelope": Debezium(), "partitions": 1, "max_rejected_percent": 100}
 LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {

@@ -8,6 +8,7 @@ from pyspark.errors import IllegalArgumentException
 from frazil.errors import Fenced, RolledBack
 from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.dead_letters.decide import open_decision
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.ledger import entry as ledger
@@ -64,7 +65,7 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
             batch,
             Extra(summary={**extra, ledger.UPKEEP: Action.CARRY.value}, finishes=target.is_dead_letter_table),
         )
-    except (Fenced, RolledBack) as refused:
+    except (Fenced, RolledBack, StageAgain) as refused:
         return Status.CONFLICT, refused.what
     return Status.DONE, ""
 
