@@ -127,7 +127,7 @@ def test_runs_move_to_a_second_application_and_the_former_one_is_deleted_after_i
 
     deployed.declare(deployment=f"{runs}emr=replace(local.emr, {to})")
     code, said = deployed.deploy("foundation")
-    assert (code, "Run frazil deploy move-application before you remove it" in said) == (1, True), said
+    assert (code, "run frazil deploy move-application before this one changes" in said) == (1, True), said
     accepted = "--accept-danger=it is stopped"
     code, said = deployed.deploy("foundation", accepted)
     assert (code, "CREATED, STOPPED" in said) == (6, True), f"AWS deletes no application that is started: {said}"

@@ -95,6 +95,19 @@ def test_a_batch_ends_at_the_nearest_place_of_another_pipeline_and_goes_back_in_
     assert meeting(start, end, [stretch(10, 20)]) is None
 
 
+def test_the_end_of_a_pipeline_that_read_beyond_a_slice_is_none() -> None:
+    """Partition 0 is at a later time than the slice that it meets: who follows by time would read that first."""
+    driver = Driver([1, 4, 7, 10, 13, 16], [2, 8])
+    by_time = Reader("a", driver, [0, 0], 4, by_time=True)
+    ahead = Reader("b", driver, [4, 0], 4, by_time=False)
+    by_time.land()
+    ahead.land()
+    by_time.land()
+    times, ends = ([1, 4, 7, 10, 13, 16], [2, 8]), by_time.at.at
+    newest = max(of[ends[p] - 1] for p, of in enumerate(times) if ends[p])
+    assert all(newest < ms for p, of in enumerate(times) for ms in of[ends[p] :])
+
+
 TIMES = st.lists(st.lists(st.integers(0, 10_000), max_size=60, unique=True).map(sorted), min_size=1, max_size=3)
 
 

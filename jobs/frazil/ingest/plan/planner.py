@@ -107,7 +107,9 @@ class Planner:
         if other is None:
             return planned
         at = met(start, end, other)
-        is_slice = len(at) == 1 or (other.is_slice and (planned.is_slice or at == other.end))
+        # A slice of both is one, unless this pipeline has read beyond the other's in a partition.
+        is_before = planned.is_slice and all(other.end.get(p, 0) >= begun for p, begun in start.items())
+        is_slice = len(at) == 1 or (other.is_slice and (is_before or at == other.end))
         return replace(planned, end=replace(planned.end, at=at), is_slice=is_slice)
 
     def _is_in(self, window: str, after: Offsets, spans: Spans) -> bool:
