@@ -17,9 +17,10 @@ _KEYED = Hmac(Secret(env="K"))
     [
         ({"_kafka_key": Redact()}, "several keys one"),
         ({"_kafka_headers.h": Truncate("2")}, "not rounded"),
-        ({"_kafka_offset": Redact()}, "is no field's path"),
-        ({"_kafka.key": Redact()}, "is no field's path"),
-        ({"a..b": Redact()}, "is no field's path"),
+        ({"_kafka_offset": Redact()}, "is not the path of a field"),
+        ({"_kafka.key": Redact()}, "is not the path of a field"),
+        ({"a": Redact(), "a.b": Redact()}, "a.b is inside a, which is masked"),
+        ({"a..b": Redact()}, "is not the path of a field"),
     ],
 )
 def test_what_a_mask_is_not(mask: Any, what: str) -> None:

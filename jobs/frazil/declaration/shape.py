@@ -83,7 +83,7 @@ def _path_refusal(path: str) -> Refusal | None:
     parts = path.removeprefix(HEADERS).split(".")
     if all(parts) and (path == KEY or path.startswith(HEADERS) or not is_reserved(parts[0])):
         return None
-    return Refusal(f"{shown(path)} is no field's path", f"Write it like card.number, {KEY} or {HEADERS}name")
+    return Refusal(f"{shown(path)} is not the path of a field", f"Write it like card.number, {KEY} or {HEADERS}name")
 
 
 PATH = Rule(_path_refusal)
@@ -116,7 +116,9 @@ class Shape:
     event_time: Annotated[EventTime | None, "Bounds of the time of an event."] = None
 
     def _contradictions(self) -> Iterator[Problem]:
-        for path, mask in (self.mask or {}).items():
+        for path, mask in self.masks.items():
+            if outer := next((other for other in self.masks if path.startswith(f"{other}.")), None):
+                yield Problem("mask", f"{path} is inside {outer}, which is masked, too", "Remove one of them")
             if path == KEY and not isinstance(mask, Hmac):
                 yield Problem("mask", f"{mask.kind} of {path} makes several keys one", "Choose Hmac(…)")
             if path.startswith(HEADERS) and isinstance(mask, Truncate):

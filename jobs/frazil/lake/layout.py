@@ -203,7 +203,7 @@ class Difference:
     @property
     def is_refused(self) -> bool:
         """Return whether a run stops at it."""
-        return self.field in ("name", "write", "write.key", "table.metadata_columns")
+        return self.field in ("name", "write", "write.key", "table.metadata_columns", "shape.mask")
 
     @property
     def is_applied(self) -> bool:
@@ -279,7 +279,8 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
         yield Difference("start", f"the table began at {_start(began)}", do)
     if (had := shapes(actual))[-1] != (now := to_json(pipeline.shape)):
         what = f"rows landed with {canonical(had[-1])} until now"
-        yield Difference("shape", what, set={SHAPES: canonical([*had, now])})
+        do = "The pipeline stops" if (had[-1].get("mask") or {}) != (now.get("mask") or {}) else ""
+        yield Difference("shape.mask" if do else "shape", what, do, set={SHAPES: canonical([*had, now])})
     if (key := key_type(actual)) is not None:
         is_bytes = isinstance(pipeline.topic.key, Bytes)
         if is_bytes is not (key == Primitive(Kind.BINARY)):

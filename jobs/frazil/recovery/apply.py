@@ -12,24 +12,23 @@ from datetime import UTC, datetime
 from typing import Any
 
 from frazil.declaration import Pipeline
-from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.options import Isolation
 from frazil.errors import ColumnsMissing, DeadLetterTableMismatch, ForeignTable, InvalidInput, OtherPipeline, RolledBack
 from frazil.ingest.setup import existing_table, table_setup
+from frazil.ingest.setup.table_masks import keeps_columns, masks_differ, take_masks
 from frazil.job.context import JobContext
 from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.dead_letters.decide import decide, finish_open, open_document, part
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, look
 from frazil.lake.commit.request import CommitRequest, Extra
-from frazil.lake.layout import Layout, changed
+from frazil.lake.layout import Layout
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.lineage import head_follows
 from frazil.lake.ledger.next_offsets import canonical
 from frazil.lake.ledger.stop import Stop
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import empty_commit
-from frazil.lake.tables import change_layout
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, can_happen, not_happened
 from frazil.recovery.divergence import truncated_log
@@ -60,11 +59,7 @@ class _Accepting:
         found, decided, more = self._decided()
         self._write(found, decided, [] if more is None else [{**self._part(), **more}])
         if self.event is Accepted.MASK_FROM_NOW_ON:  # until this, a run stops as before, and it is decided again
-            layout = self._layout()
-            sort_fields = layout.declared(self.pipeline.table).sort_fields
-            change_layout(
-                self.job.iceberg, self.pipeline.table.identifier, sort_fields, *changed(self.pipeline, layout)
-            )
+            take_masks(self.pipeline, self.job, self._layout())
         return decided
 
     def _layout(self) -> Layout:
@@ -113,9 +108,9 @@ class _Accepting:
             raise not_happened(self.event, f"pipeline {self.pipeline.name}")
         committed, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
         if self.event is Accepted.MASK_FROM_NOW_ON:
-            if existing_table.masks_of_table(self._layout()) == (to_json(self.pipeline.shape).get("mask") or {}):
+            if not masks_differ(self.pipeline, self._layout()):
                 raise not_happened(self.event, f"pipeline {self.pipeline.name}")
-            if not existing_table.keeps_columns(self.pipeline, self._layout()):
+            if not keeps_columns(self.pipeline, self._layout()):
                 what = "the masks give columns another type, or a key other values"
                 do = "Declare the masks as before, or name another table and delete this one"
                 raise InvalidInput(what, where=f"pipeline {self.pipeline.name}, shape.mask", do=do)

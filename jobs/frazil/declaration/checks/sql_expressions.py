@@ -75,7 +75,7 @@ class RowExpression:
 
     @property
     def paths(self) -> tuple[tuple[str, ...], ...]:
-        """What it reads: columns, and fields in them."""
+        """The columns that it reads, each with the fields in it."""
         return tuple(dict.fromkeys(tuple(map(str.lower, path)) for path in _paths(_read(self.text))))
 
     @property

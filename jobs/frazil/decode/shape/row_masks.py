@@ -25,25 +25,20 @@ _BLOCK, _SHORTEST = 64, 16
 _LONGEST = 27
 """Digits of decimals that are rounded: differences of longer ones lose digits in Spark."""
 _TEXT, _STARS = Primitive(Kind.STRING), "***"
+_FLOATS = (Primitive(Kind.FLOAT), Primitive(Kind.DOUBLE))
+"""Types whose equal values have several texts, such as 5.0 and 5, or 0.0 and -0.0."""
 _WHOLE = (Kind.INT, Kind.LONG)
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 Tree = Mapping[str, "Mask | Tree"]
 
 
 def tree_of(masks: Mapping[str, Mask]) -> Tree:
-    """Return the masks of fields by the parts of their paths. Raises `InvalidInput` if one is inside another."""
-    found: dict[str, object] = {}
+    """Return the masks of fields by the parts of their paths; no path is inside another."""
+    inner: dict[str, dict[str, Mask]] = {}
     for path, mask in masks.items():
-        *outer, name = path.split(".")
-        at = found
-        for part in outer:
-            at = at.setdefault(part, {})  # type: ignore[assignment]
-            if not isinstance(at, dict):
-                raise InvalidInput(f"{path} is inside a field that is masked, too", where="shape.mask", do="Remove one")
-        if name in at:
-            raise InvalidInput(f"{path} has fields inside that are masked, too", where="shape.mask", do="Remove one")
-        at[name] = mask
-    return found  # type: ignore[return-value]
+        name, _, rest = path.partition(".")
+        inner.setdefault(name, {})[rest] = mask
+    return {name: of[""] if "" in of else tree_of(of) for name, of in inner.items()}
 
 
 def masked(row: Struct, masks: Mapping[str, Mask], where: str) -> Struct:
@@ -80,9 +75,9 @@ def _type(of: Type, tree: Mask | Tree, path: tuple[str, ...], where: str) -> Typ
     match tree, of:
         case Nullify(), _:
             return of
-        case Hmac(), Primitive(kind=Kind.FLOAT | Kind.DOUBLE):
-            pass  # equal numbers have several texts, such as 5.0 and 5, 0.0 and -0.0
-        case Hmac() | Redact(), Primitive() | Decimal():
+        case Redact(), Primitive() | Decimal():
+            return _TEXT
+        case Hmac(), Primitive() | Decimal() if of not in _FLOATS:
             return _TEXT
         case Truncate(to=to), _ if _truncates(of, to):
             return of
@@ -130,7 +125,7 @@ class Masks:
     def prepared(self, records: DataFrame) -> DataFrame:
         """Return records with a masked key and headers, and with what masks of their values need.
 
-        The keys of HMACs are values of a relation: in the text of a plan there is none.
+        The keys of HMACs are values of a relation, so that the text of a plan has none.
         """
         spark = records.sparkSession
         for number, secret in enumerate(self.secrets):
@@ -262,7 +257,7 @@ def _now(of: Type | None, path: Sequence[str]) -> list[str]:
     return [*path]
 
 
-def there(row: Struct, masks: Mapping[str, Mask]) -> dict[str, Mask]:
+def masks_inside(row: Struct, masks: Mapping[str, Mask]) -> dict[str, Mask]:
     """Return the masks of fields that a row has: the row before a change may lack some."""
     names = {each.name for each in row.fields}
     return {path: mask for path, mask in masks.items() if path.partition(".")[0] in names}

@@ -27,7 +27,7 @@ _ASKED = "_frazil_asked_select"
 
 @dataclass(frozen=True, slots=True)
 class RowSelection:
-    """What makes the row of a table, whose columns are `target`, of the source's row.
+    """The making of the rows of a table, whose columns are `target`, from those of the source, of the type `source`.
 
     `of` has the output of each column that is selected. `fields` are those of the row that is made. The columns `kept`, of the key
     and the order, are made of records that do not match the declared condition, too.
@@ -39,9 +39,9 @@ class RowSelection:
     asked: Asked
     has_filter: bool
     has_changes: bool
-    kept: frozenset[str] = frozenset()
-    source: Struct = Struct(())  # noqa: RUF009 # frozen
-    masks: Masks | None = None
+    kept: frozenset[str]
+    source: Struct
+    masks: Masks | None
 
     @property
     def _row(self) -> str:

@@ -23,7 +23,7 @@ from frazil.schemas.types import Struct
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """What is declared of it."""
+    """The declared parts of a shape."""
 
     filter: RowFilter | None = None
     selection: RowSelection | None = None
@@ -91,7 +91,7 @@ def row_shape(
 
 
 def _plain(pipeline: Pipeline, selection: Selection | None) -> tuple[str, ...]:
-    """Return the path of the event time in the row of the source, if masks are declared and it is no expression."""
+    """Return the path of the event time in the row of the source, if masks are declared and it is not an expression."""
     declared = pipeline.shape.event_time
     if declared is None or selection is None or not pipeline.shape.mask:
         return ()

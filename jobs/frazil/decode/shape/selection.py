@@ -14,8 +14,7 @@ from frazil.declaration.checks.sql_expressions import RowExpression
 from frazil.declaration.envelopes import BEFORE_COLUMN, added_columns
 from frazil.declaration.shape import Hmac
 from frazil.decode.shape.expression_types import typed
-from frazil.decode.shape.row_masks import masked, named_now, of_fields
-from frazil.decode.shape.row_masks import there as _there
+from frazil.decode.shape.row_masks import masked, masks_inside, named_now, of_fields
 from frazil.decode.spark_types import row_type, spark_struct
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Field, Struct
@@ -36,7 +35,7 @@ class Output:
 
     @property
     def paths(self) -> tuple[tuple[str, ...], ...]:
-        """What it reads of the source: columns, and fields in them."""
+        """The columns of the source that it reads, each with the fields in it."""
         return (self.path,) if self.value is None else self.value.paths
 
     @property
@@ -93,7 +92,7 @@ def selection(pipeline: Pipeline, spark: SparkSession, source: Struct, key: Stru
             what = f"{name} is a column of the record's key, and select gives it another value"
             raise InvalidInput(what, where=where, do="Give it another name")
     made = Selection(source, hidden, (*outputs, *own))
-    _check_order(pipeline, made)
+    _check_masks(pipeline, made)
     return made
 
 
@@ -112,7 +111,7 @@ def _masked(pipeline: Pipeline, source: Struct) -> Struct:
             what = f"{sources[odd.source]} is {odd.name} in the row before a change"
             raise InvalidInput(what, where=where, do="Mask a field whose name is no other one's in lower case")
     of_before = (
-        replace(each, type=masked(each.type, _there(each.type, masks), where))
+        replace(each, type=masked(each.type, masks_inside(each.type, masks), where))
         if isinstance(each.type, Struct)
         else each
         for each in source.fields
@@ -133,9 +132,9 @@ def check_key(pipeline: Pipeline, made: Selection, fields: Struct) -> None:
         )
 
 
-def _check_order(pipeline: Pipeline, made: Selection) -> None:
-    """Raise `InvalidInput` if a key or an order is made of masked values that do not keep them apart."""
-    where, write = f"pipeline {pipeline.name}, shape.mask", pipeline.write
+def _check_masks(pipeline: Pipeline, made: Selection) -> None:
+    """Raise `InvalidInput` if masks change what a key, an order or the time of an event is: the last is compared before masks."""
+    where, write, event_time = f"pipeline {pipeline.name}, shape.mask", pipeline.write, pipeline.shape.event_time
     for output in made.outputs:
         name = output.field.name
         for path, mask in named_now(made.source, of_fields(pipeline.shape.masks)).items():
@@ -143,6 +142,9 @@ def _check_order(pipeline: Pipeline, made: Selection) -> None:
                 continue
             if name in write.order_columns:
                 raise InvalidInput(f"{path} is masked, and orders records", where=where, do="Order by another column")
+            if event_time is not None and name == event_time.column and output.value is not None:
+                said = f"{path} is masked, and the event time {name} is an expression over it"
+                raise InvalidInput(said, where=where, do="Select the time as it is")
             if name in (write.key or ()) and not isinstance(mask, Hmac):
                 said = f"{path} is of the key, and {mask.kind} makes several keys one"
                 raise InvalidInput(said, where=where, do="Choose Hmac(…)")

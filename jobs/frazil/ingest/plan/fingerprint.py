@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 PART = 4096  # bytes of key and of value that count, so that large values cost little; their lengths count, too
 DIGITS = 16
 # One text, as each function is a call into the JVM, and there are 44 of them.
-_OF_COLUMNS = f"""
+_OF_COLUMNS = """
     substring(sha2(concat(
         encode(concat_ws(':',
             coalesce(cast(unix_millis(timestamp) as string), ''),
             coalesce(cast(length(key) as string), '-'),
             coalesce(cast(length(value) as string), '-')), 'utf-8'),
-        coalesce(substring(key, 1, {PART}), X''),
-        coalesce(substring(value, 1, {PART}), X'')), 256), 1, {DIGITS})
+        coalesce(substring(key, 1, {part}), X''),
+        coalesce(substring(value, 1, {part}), X'')), 256), 1, {digits})
 """
 TIMESTAMPS = range(-(2**63 // 1000), 2**63 // 1000 + 1)  # milliseconds that Spark's microseconds can hold
 
 
 def of_columns(*, bodies: bool = True) -> Column:
-    """Return the fingerprint of a record of Spark's Kafka source; without `bodies` no value can be found that makes it."""
+    """Return the fingerprint of a record of Spark's Kafka source; without `bodies` it depends on the lengths of values alone."""
     from pyspark.sql import functions as F  # commands that only compare records load no Spark
 
-    return F.expr(_OF_COLUMNS if bodies else _OF_COLUMNS.replace(f", 1, {PART})", ", 1, 0)"))
+    return F.expr(_OF_COLUMNS.format(part=PART if bodies else 0, digits=DIGITS))
 
 
 def is_of(record: Record, known: str) -> bool:

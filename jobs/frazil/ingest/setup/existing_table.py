@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from frazil.declaration import Pipeline
-from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.options import MetadataColumns
-from frazil.declaration.shape import HEADERS, KEY
 from frazil.declaration.write_modes import identity, marks_deletes
-from frazil.errors import ColumnsMissing, ForeignTable, MasksDiffer, OtherPipeline, WriteModeDiffers
+from frazil.errors import ColumnsMissing, ForeignTable, OtherPipeline, WriteModeDiffers
 from frazil.ingest.reporting.events import Event, Reporter
-from frazil.lake.layout import Layout, changed, check_metadata_columns, differences, shapes
+from frazil.ingest.setup.table_masks import check_masks
+from frazil.lake.layout import Layout, changed, check_metadata_columns, differences
 from frazil.lake.ledger import entry as ledger
 from frazil.schemas.evolution.schema_changes import AddColumn
 from frazil.schemas.metadata import (
@@ -25,7 +24,7 @@ from frazil.schemas.metadata import (
     UNAVAILABLE,
     metadata_fields,
 )
-from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Field, Struct, Type
 
 if TYPE_CHECKING:
     from frazil.job.context import JobContext
@@ -77,49 +76,7 @@ def check_write_mode(pipeline: Pipeline, actual: Layout) -> None:
     made_for, declared = ledger.made_for(actual.properties, names), identity(pipeline, key)
     if made_for != declared:
         raise WriteModeDiffers.of(pipeline.name, pipeline.table.identifier, declared=declared, made_for=made_for)
-    if (had := masks_of_table(actual)) != (to_json(pipeline.shape).get("mask") or {}):
-        may_accept = keeps_columns(pipeline, actual)
-        raise MasksDiffer.of(pipeline.name, pipeline.table.identifier, paths=", ".join(had), may_accept=may_accept)
-
-
-def masks_of_table(actual: Layout) -> dict[str, Any]:
-    """Return the masks of the rows that landed last, by their paths, as a document has them."""
-    return dict(shapes(actual)[-1].get("mask") or {})
-
-
-def keeps_columns(pipeline: Pipeline, actual: Layout) -> bool:
-    """Return whether changed masks leave the types of columns and the values of keys as they are, as far as the table says."""
-    had, now = masks_of_table(actual), to_json(pipeline.shape).get("mask") or {}
-    of_key = [[name] for name in pipeline.write.key or ()]
-    for one in pipeline.shape.selected:
-        if one.value is not None and one.name in (pipeline.write.key or ()):
-            of_key += map(list, one.value.paths)
-    for path in (path for path in {**had, **now} if had.get(path) != now.get(path)):
-        before, after = ((side.get(path) or {}).get("type") in ("hmac", "redact") for side in (had, now))
-        parts = path.split(".")
-        is_of_key = path == KEY or any(each[: len(parts)] == parts[: len(each)] for each in of_key)
-        if pipeline.write.has_key and is_of_key:
-            return False
-        if path != KEY and not path.startswith(HEADERS) and before is not after:
-            column: Type | None = actual.row if path not in had else None
-            for name in path.split("."):
-                column = _inner(column, name)
-            if column != Primitive(Kind.STRING):
-                return False
-    return True
-
-
-def _inner(of: Type | None, name: str) -> Type | None:
-    """Return the type of a field of a struct, or of what a list or a map holds; None if there is none."""
-    match of:
-        case Struct(fields):
-            return next((field.type for field in fields if field.name == name), None)
-        case ListOf(element) if name == "element":
-            return element
-        case MapOf(key, value):
-            return {"key": key, "value": value}.get(name)
-        case _:
-            return None
+    check_masks(pipeline, actual)
 
 
 def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) -> tuple[AddColumn, ...]:

@@ -25,7 +25,7 @@ from frazil.errors import (
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.setup import existing_table
 from frazil.ingest.setup.letter_check import first_replaced
-from frazil.ingest.setup.mask_secrets import MASK_SECRETS, check_mask_secrets, mask_secrets
+from frazil.ingest.setup.table_masks import MASK_SECRETS, check_secrets, secret_marks
 from frazil.job.context import JobContext
 from frazil.lake import layout, tables
 from frazil.lake.commit.commit_rows_and_offsets import commit
@@ -85,7 +85,7 @@ def make_tables(
             **({layout.SHAPES: canonical([shape])} if (shape := to_json(pipeline.shape)) else {}),
             **(
                 {MASK_SECRETS: canonical(marks)}
-                if (marks := mask_secrets(pipeline, lambda secret: job.secret(secret)))
+                if (marks := secret_marks(pipeline, lambda secret: job.secret(secret)))
                 else {}
             ),
         },
@@ -98,7 +98,7 @@ def make_tables(
         actual = existing_table.layout_of(iceberg, pipeline)
     if actual is not None:
         existing_table.check_write_mode(pipeline, actual)
-        check_mask_secrets(pipeline, job, actual)
+        check_secrets(pipeline, job, actual)
     if pipeline.write.replaces_rows:
         check_puffin(iceberg, table.identifier)
     make_dead_letters(job, pipeline)

@@ -1,0 +1,126 @@
+"""Compare the declared masks, and the secrets of their HMACs, with those by which rows of a table were masked.
+
+Rows stay as they are. With other masks equal values have two texts, and a masked key has two rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from frazil.clients.secrets import reference
+from frazil.declaration import Hmac, Pipeline, Secret
+from frazil.declaration.documents.to_json import to_json
+from frazil.declaration.shape import HEADERS, KEY
+from frazil.errors import InvalidInput, MasksDiffer
+from frazil.lake.layout import SHAPES, Layout, shapes
+from frazil.lake.ledger.next_offsets import canonical
+from frazil.schemas.types import Kind, ListOf, MapOf, Primitive, Struct, Type
+
+if TYPE_CHECKING:
+    from frazil.job.context import JobContext
+
+MASK_SECRETS = "frazil.mask-secrets"
+"""The table property with the first digits of an HMAC of a fixed text for each secret, by its reference."""
+_DIGITS = 8
+_MAKE_TEXT = ("hmac", "redact")
+
+
+def masks_differ(pipeline: Pipeline, actual: Layout) -> bool:
+    """Return whether the declared masks are others than those of the rows that landed last."""
+    had, now = _both(pipeline, actual)
+    return had != now
+
+
+def check_masks(pipeline: Pipeline, actual: Layout) -> None:
+    """Raise `MasksDiffer` if the declared masks are others than those of the rows that landed last."""
+    if masks_differ(pipeline, actual):
+        paths, may_accept = ", ".join(_both(pipeline, actual)[0]), keeps_columns(pipeline, actual)
+        raise MasksDiffer.of(pipeline.name, pipeline.table.identifier, paths=paths, may_accept=may_accept)
+
+
+def keeps_columns(pipeline: Pipeline, actual: Layout) -> bool:
+    """Return whether changed masks leave the types of columns and the values of keys as they are, as far as the table says."""
+    had, now = _both(pipeline, actual)
+    of_key = list(_paths_of_key(pipeline))
+    for path in (path for path in {**had, **now} if had.get(path) != now.get(path)):
+        parts, is_of_row = path.split("."), path != KEY and not path.startswith(HEADERS)
+        is_of_key = path == KEY or any(each[: len(parts)] == parts[: len(each)] for each in of_key)
+        if pipeline.write.has_key and is_of_key:
+            return False
+        made_text, makes_text = (side.get(path, {}).get("type") in _MAKE_TEXT for side in (had, now))
+        if is_of_row and made_text is not makes_text:
+            column: Type | None = (
+                actual.row if path not in had else None
+            )  # of a masked one the former type is not known
+            for name in parts:
+                column = _inside(column, name)
+            if column != Primitive(Kind.STRING):
+                return False
+    return True
+
+
+def take_masks(pipeline: Pipeline, job: JobContext, actual: Layout) -> None:
+    """Note the declared shape as that of later rows, which an operator has accepted."""
+    _set(pipeline, job, SHAPES, canonical([*shapes(actual), to_json(pipeline.shape)]))
+
+
+def secret_marks(pipeline: Pipeline, read: Callable[[Secret], str]) -> dict[str, str]:
+    """Return what the property `MASK_SECRETS` has."""
+    secrets = {reference(mask.secret): mask.secret for mask in pipeline.shape.masks.values() if isinstance(mask, Hmac)}
+    return {
+        name: hmac.new(read(secret).encode(), b"frazil", hashlib.sha256).hexdigest()[:_DIGITS]
+        for name, secret in sorted(secrets.items())
+    }
+
+
+def check_secrets(pipeline: Pipeline, job: JobContext, actual: Layout) -> None:
+    """Raise `InvalidInput` if a secret has another value than the one that masked rows; note secrets that are new."""
+    if not pipeline.shape.mask:
+        return
+    known, now = dict(json.loads(actual.properties.get(MASK_SECRETS, "{}"))), secret_marks(pipeline, job.secret)
+    if changed := [name for name, mark in now.items() if known.get(name, mark) != mark]:
+        raise InvalidInput(
+            f"the secret {changed[0]} has another value than the one by which the rows of the table were masked",
+            where=f"pipeline {pipeline.name}, shape.mask",
+            do="Restore its value, or name another table and delete this one",
+        )
+    if now.keys() - known.keys():
+        _set(pipeline, job, MASK_SECRETS, canonical({**known, **now}))
+
+
+def _both(pipeline: Pipeline, actual: Layout) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the masks of the rows that landed last, and the declared ones, by their paths, as a document has them."""
+    had, now = (shape.get("mask") or {} for shape in (shapes(actual)[-1], to_json(pipeline.shape)))
+    return had, now
+
+
+def _paths_of_key(pipeline: Pipeline) -> Iterator[list[str]]:
+    """Yield what the columns of the declared key are made of, as far as the declaration says."""
+    names = pipeline.write.key or ()
+    yield from ([name] for name in names)
+    for one in pipeline.shape.selected:
+        if one.value is not None and one.name in names:
+            yield from map(list, one.value.paths)
+
+
+def _inside(of: Type | None, name: str) -> Type | None:
+    """Return the type of a field of a struct, or of what a list or a map holds; None if it has no such part."""
+    match of:
+        case Struct(fields):
+            return next((field.type for field in fields if field.name == name), None)
+        case ListOf(element) if name == "element":
+            return element
+        case MapOf(key, value):
+            return {"key": key, "value": value}.get(name)
+        case _:
+            return None
+
+
+def _set(pipeline: Pipeline, job: JobContext, name: str, value: str) -> None:
+    from frazil.lake.tables import change_layout
+
+    change_layout(job.iceberg, pipeline.table.identifier, (), {name: value}, (), False)
