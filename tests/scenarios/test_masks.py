@@ -25,6 +25,7 @@ from frazil.declaration import (
     ErrorMode,
     EventTime,
     Hmac,
+    Json,
     Nullify,
     Redact,
     Secret,
@@ -242,6 +243,39 @@ def test_select_and_the_row_before_a_change_have_masked_values(shop_of: ShopOf) 
     shop.assert_proven(deep=True)
 
 
+def test_a_new_field_with_the_name_of_a_renamed_one_is_refused(shop_of: ShopOf) -> None:
+    """The renamed field holds what the mask was declared for, and would land as it is."""
+    old, new = record("Person", id="long", email="string"), record("Person", id="long", mail="string", email="string")
+    new["fields"][1] |= {"aliases": ["email"], "default": ""}
+    new["fields"][2]["default"] = ""
+    shop = shop_of(shape=Shape(mask={"email": KEYED}), partitions=1)
+    shop.produce([frame(shop.register(old), avro(old, {"id": 1, "email": "a"}))])
+    shop.drain()
+    shop.produce([frame(shop.register(new), avro(new, {"id": 2, "mail": "b", "email": "c"}))])
+    with pytest.raises(InvalidInput, match="mail was email, which is masked and is another field now"):
+        shop.drain()
+    shop.pipeline = replace(shop.pipeline, shape=Shape(mask={"email": KEYED, "mail": KEYED}))
+    with pytest.raises(MasksDiffer, match="frazil accept"):
+        shop.drain()
+    shop.accept(Accepted.MASK_FROM_NOW_ON)
+    shop.drain()
+    assert {row["id"]: (row["mail"], row["email"]) for row in shop.landed()} == {
+        1: (None, hidden("a")),
+        2: (hidden("b"), hidden("c")),
+    }
+
+
+def test_a_mask_of_a_field_that_the_topic_lost_stays_declared(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format="json", columns=("id long", "email string"), shape=Shape(mask={"email": KEYED}))
+    shop.produce([b'{"id": 1, "email": "a"}'])
+    shop.drain()
+    topic = replace(shop.pipeline.topic, value=Json(columns=("id long",)))
+    shop.pipeline = replace(shop.pipeline, topic=topic)
+    shop.produce([b'{"id": 2, "email": "b"}'])
+    shop.drain()
+    assert {row["id"]: row["email"] for row in shop.landed()} == {1: hidden("a"), 2: None}
+
+
 @pytest.mark.parametrize(
     ("shape", "what"),
     [
@@ -331,19 +365,22 @@ def test_changed_masks_of_a_table_are_decided(shop_of: ShopOf) -> None:
         (Append(), {}, {"order_id": KEYED}),
         (Append(), {"order_id": KEYED}, {}),
         (Append(), {"order_id": KEYED}, {"order_id": Nullify()}),
+        (Upsert(key="number"), {"card.number": KEYED}, {}),
     ],
 )
 def test_masks_that_change_keys_or_types_are_not_accepted(shop_of: ShopOf, write: Any, before: Any, after: Any) -> None:
-    shop = shop_of(write=write, key_format="text", shape=Shape(mask=before or None))
-    shop.produce(shop.orders(1, shop.register()))
+    is_flat = "card.number" in before
+    shape = Shape(mask=before or None, select="id, card.*" if is_flat else None)
+    shop = shop_of(write=write, key_format="text", shape=shape)
+    shop.produce([frame(shop.register(ROW), avro(ROW, person(1)))] if is_flat else shop.orders(1, shop.register()))
     shop.drain()
-    shop.pipeline = replace(shop.pipeline, shape=Shape(mask=after or None))
+    shop.pipeline = replace(shop.pipeline, shape=replace(shape, mask=after or None))
     with pytest.raises(MasksDiffer, match="name another table") as refused:
         shop.drain()
     assert "frazil accept" not in str(refused.value)
     with pytest.raises(InvalidInput, match="another type, or a key other values"):
         shop.accept(Accepted.MASK_FROM_NOW_ON)
-    shop.pipeline = replace(shop.pipeline, shape=Shape(mask=before or None))
+    shop.pipeline = replace(shop.pipeline, shape=shape)
     shop.drain()
 
 
@@ -393,6 +430,45 @@ def test_a_field_of_the_key_is_known_by_its_earlier_name(shop_of: ShopOf) -> Non
     shop.produce([frame(shop.register(renamed), avro(renamed, value))])
     with pytest.raises(InvalidInput, match=r"card.no is of the key, and redact makes several keys one"):
         shop.drain()
+
+
+def test_masks_of_a_renamed_key_are_those_of_the_table(shop_of: ShopOf) -> None:
+    """The table's column has the newest name, the mask an earlier one: with it, keys would have other values."""
+    old, new = record("Person", email="string", n="long"), record("Person", mail="string", n="long")
+    new["fields"][0]["aliases"] = ["email"]
+    new["fields"].append({"name": "phone", "type": "long", "default": 0})
+    shop = shop_of(write=Upsert(key="email"), shape=Shape(mask={"email": Redact()}))
+    shop.register(old)
+    schema = shop.register(new)
+    shop.produce([frame(schema, avro(new, {"mail": "a", "n": 1, "phone": 1}))])
+    with pytest.raises(InvalidInput, match="mail is of the key, and redact makes several keys one"):
+        shop.drain()
+    shop.pipeline = replace(shop.pipeline, shape=Shape(mask={"n": Nullify()}))
+    shop.drain()
+    made, wrong = shop.pipeline, replace(shop.pipeline, shape=Shape(mask={"n": Nullify(), "email": KEYED}))
+    with pytest.raises(InvalidInput, match="or a key other values"):
+        shop.accept(Accepted.MASK_FROM_NOW_ON, wrong)
+    wrong = replace(made, write=Upsert(key="mail"), shape=wrong.shape)
+    shop.accept(Accepted.MASK_FROM_NOW_ON, wrong)
+    with pytest.raises(MasksDiffer, match="or a key other values"):
+        shop.drain(wrong)
+    shop.accept(Accepted.MASK_FROM_NOW_ON, made)
+    shop.produce([frame(schema, avro(new, {"mail": "a", "n": 2, "phone": 2}))])
+    shop.drain(made)
+    assert [row["mail"] for row in shop.landed()] == ["a"]
+
+
+def test_a_new_field_gets_a_mask_before_it_lands(shop_of: ShopOf) -> None:
+    old, new = record("Person", id="long"), record("Person", id="long", phone="long")
+    new["fields"][1]["default"] = 0
+    shop = shop_of(write=Upsert(key="id"))
+    shop.produce([frame(shop.register(old), avro(old, {"id": 1}))])
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, shape=Shape(mask={"phone": KEYED}))
+    shop.produce([frame(shop.register(new), avro(new, {"id": 2, "phone": 5}))])
+    shop.accept(Accepted.MASK_FROM_NOW_ON)
+    shop.drain()
+    assert {row["id"]: row["phone"] for row in shop.landed()} == {1: None, 2: hidden("5")}
 
 
 def test_a_masked_text_key_is_checked_before(shop_of: ShopOf) -> None:
@@ -471,6 +547,9 @@ def test_a_log_is_not_compared_with_masked_rows(shop_of: ShopOf) -> None:
         shop.produce(shop.orders(1, schema, first=first))
         shop.drain()
     assert len(shop.landed()) == 2
+    with pytest.raises(InvalidInput, match="masked values, which cannot be compared"):
+        shop.accept(Accepted.LOG_TRUNCATED_REPLAY)
+    shop.pipeline = replace(shop.pipeline, shape=Shape())
     with pytest.raises(InvalidInput, match="masked values, which cannot be compared"):
         shop.accept(Accepted.LOG_TRUNCATED_REPLAY)
 

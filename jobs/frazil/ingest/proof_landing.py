@@ -49,7 +49,7 @@ _HEADERS = "_kafka_headers"
 _HELD, _AGAIN = "_frazil_held", "_frazil_again"
 _TEXT = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
 _LOGS = {"topic-recreated", "log-truncated", "log-truncated-replay"}
-_KEEP_ROWS = {*_LOGS, "rolled-back-hold", "ledger-lost", ledger.ROWS_DELETED}
+_KEEP_ROWS = {*_LOGS, "rolled-back-hold", "ledger-lost", "deletes-lost", ledger.ROWS_DELETED}
 _WHAT = {
     Flaw.ROW_ABSENT: "{} keys of the topic have no row",
     Flaw.ROW_LEFT: "{} rows have keys that the topic has not, or has deleted",
@@ -116,12 +116,7 @@ def replay(
                 return _not_replayed(pipeline, problem)
             compared = _compared(held, fresh, key, ignored)
             found = _result(pipeline, compared, outcome.total.read)
-            is_held = bool(outcome.total.rejected) or bool(pipeline.write.order_columns)
-            if (
-                is_held
-                and any(one.flaw in _OF_HELD for one in found.findings)
-                and job.kafka.topic(pipeline.topic.name).compacted
-            ):
+            if found.findings and _may_be_compacted_away(pipeline, job, found, bool(outcome.total.rejected)):
                 return _not_replayed(pipeline, _COMPACTED)
             return replace(found, findings=(*found.findings, *_dropped(pipeline, columns, fresh)))
     except (Cancelled, MemoryError, SparkFailed) as error:
@@ -131,9 +126,16 @@ def replay(
 _WIDER = ({T.IntegerType, T.LongType}, {T.FloatType, T.DoubleType}, {T.IntegerType, T.DoubleType})
 _OF_HELD = (Flaw.ROW_LEFT, Flaw.ROW_DIFFERS)
 _COMPACTED = (
-    "the topic is compacted, and a key whose last record is rejected, or late in the declared order, keeps the row of an earlier "
-    "one, which may be gone"
+    "the topic is compacted. A row can be of an earlier record of its key, which may be gone: the last one was rejected, is late "
+    "in the declared order, or has another value of the declared key"
 )
+
+
+def _may_be_compacted_away(pipeline: Pipeline, job: JobContext, found: Replayed, has_rejected: bool) -> bool:
+    """Return whether the flaws may come from records that compaction removed, which the table's rows are made of."""
+    is_any = bool(pipeline.write.order_columns) or pipeline.write.key is not None
+    may_be = is_any or (has_rejected and any(one.flaw in _OF_HELD for one in found.findings))
+    return may_be and job.kafka.topic(pipeline.topic.name).compacted
 
 
 def _decided(job: JobContext, table: Java, last: Entry) -> str:

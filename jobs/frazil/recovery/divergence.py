@@ -12,13 +12,16 @@ from pyspark.sql import functions as F
 from frazil.clients.kafka import Span
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Reading
+from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.options import Isolation
 from frazil.errors import InvalidInput, SparkFailed
 from frazil.ingest.batch.read import beyond_spark, consumer_options, read
 from frazil.ingest.plan.log_check import compared
 from frazil.ingest.plan.ranges import OffsetRange, halves
+from frazil.ingest.setup.existing_table import layout_of
 from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext
+from frazil.lake.layout import shapes
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, places_of_both
@@ -37,7 +40,7 @@ def truncated_log(
         other = compared(pipeline, job.kafka, committed, spans, of=spans.keys()).other
     if event is Accepted.LOG_TRUNCATED:
         return decisions.log_truncated(committed, topic_id, spans, other)
-    if pipeline.shape.mask:
+    if any(shape.get("mask") for shape in (*shapes(layout_of(job.iceberg, pipeline)), to_json(pipeline.shape))):
         raise InvalidInput(
             "the rows have masked values, which cannot be compared with the log",
             where=f"pipeline {pipeline.name}",

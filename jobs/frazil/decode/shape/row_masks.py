@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -30,6 +31,7 @@ _FLOATS = (Primitive(Kind.FLOAT), Primitive(Kind.DOUBLE))
 _WHOLE = (Kind.INT, Kind.LONG)
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 Tree = Mapping[str, "Mask | Tree"]
+M = TypeVar("M")
 
 
 def tree_of(masks: Mapping[str, Mask]) -> Tree:
@@ -237,7 +239,7 @@ def _truncated(value: Column, of: Type, to: str) -> Column:
     return (value - value % F.lit(int(to))).cast(spark_type(of))  # toward zero: the result always fits
 
 
-def named_now(row: Struct, masks: Mapping[str, Mask]) -> dict[str, Mask]:
+def named_now(row: Struct, masks: Mapping[str, M]) -> dict[str, M]:
     """Return the masks by the paths that their fields have in a row: of renamed fields by their new names."""
     return {".".join(_now(row, path.split("."))): mask for path, mask in masks.items()}
 
@@ -255,6 +257,58 @@ def _now(of: Type | None, path: Sequence[str]) -> list[str]:
         case MapOf(_, value):
             return [name, *_now(value if name == "value" else None, rest)]
     return [*path]
+
+
+def column_at(row: Struct, path: str) -> Type | None:
+    """Return the type at the path of a mask; None if the row has no such place."""
+    found: Type | None = row
+    for name in path.split("."):
+        match found:
+            case Struct(fields):
+                found = next((field.type for field in fields if field.name == name), None)
+            case ListOf(element) if name == "element":
+                found = element
+            case MapOf(key, value):
+                found = {"key": key, "value": value}.get(name)
+            case _:
+                return None
+    return found
+
+
+def lost(source: Struct, table: Struct, masks: Mapping[str, Mask]) -> set[str]:
+    """Return the paths of masks that columns of the table have, and fields of the topic have no more."""
+    now = zip(masks, named_now(source, masks), strict=True)
+    return {path for path, here in now if column_at(source, here) is None and column_at(table, path) is not None}
+
+
+def check_aliases(versions: Iterable[Struct], masks: Mapping[str, Mask], where: str) -> None:
+    """Raise `InvalidInput` if a version (names not yet folded) renames a masked field, and has another one of its name.
+
+    That other one is the masked column then, so that the renamed one would land as it is.
+    """
+    for version in versions:
+        _check_names(version, tree_of(masks), (), where)
+
+
+def _check_names(of: Type, tree: Mask | Tree, path: tuple[str, ...], where: str) -> None:
+    match tree, of:
+        case Mapping(), Struct(fields):
+            names = {folded(each.source) for each in fields}
+            for each in fields:
+                name = folded(each.source)
+                was = next((one for one in map(folded, each.aliases) if one in tree and one in names), None)
+                if name not in tree and was is not None:
+                    here, there = (".".join((*path, one)) for one in (name, was))
+                    what = f"{here} was {there}, which is masked and is another field now"
+                    raise InvalidInput(what, where=where, do=f"Mask {here}, too")
+                if name in tree:
+                    _check_names(each.type, tree[name], (*path, name), where)
+        case Mapping(), ListOf(element) if "element" in tree:
+            _check_names(element, tree["element"], (*path, "element"), where)
+        case Mapping(), MapOf(key, value):
+            for part, inner in (("key", key), ("value", value)):
+                if part in tree:
+                    _check_names(inner, tree[part], (*path, part), where)
 
 
 def masks_inside(row: Struct, masks: Mapping[str, Mask]) -> dict[str, Mask]:

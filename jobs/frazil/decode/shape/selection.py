@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
@@ -14,10 +15,14 @@ from frazil.declaration.checks.sql_expressions import RowExpression
 from frazil.declaration.envelopes import BEFORE_COLUMN, added_columns
 from frazil.declaration.shape import Hmac
 from frazil.decode.shape.expression_types import typed
-from frazil.decode.shape.row_masks import masked, masks_inside, named_now, of_fields
+from frazil.decode.shape.row_masks import lost, masked, masks_inside, named_now, of_fields
 from frazil.decode.spark_types import row_type, spark_struct
 from frazil.errors import InvalidInput
+from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.types import Field, Struct
+
+_NO_COLUMNS = Struct(())
+M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +71,28 @@ class Selection:
         """Return the columns of the source that these columns of the table read."""
         return {column for output in self.outputs if output.field.name in names for column in output.reads}
 
+    def masks_of(self, names: Collection[str], masks: Mapping[str, M]) -> list[tuple[Output, str, M]]:
+        """Return which of the masks are of the table's columns that have, or had, these names; with the path of each."""
+        now = named_now(self.source, masks).items()
+        return [
+            (output, path, mask)
+            for output in self.outputs
+            if not {output.field.name, *map(folded, output.field.aliases)}.isdisjoint(names)
+            for path, mask in now
+            if any(_is_inside(read, path.split(".")) for read in output.paths)
+        ]
 
-def selection(pipeline: Pipeline, spark: SparkSession, source: Struct, key: Struct | None) -> Selection:
+
+def selection(
+    pipeline: Pipeline, spark: SparkSession, source: Struct, key: Struct | None, table: Struct = _NO_COLUMNS
+) -> Selection:
     """Return the declared columns of rows of the type `source`. Expressions may read the fields of the record's `key`, too.
 
-    Raises `InvalidInput` if they do not fit these rows.
+    A mask of a column of the `table` that the rows have no more does nothing. Raises `InvalidInput` if the columns or the masks do
+    not fit these rows.
     """
     where, added = f"pipeline {pipeline.name}, shape.select", added_columns(pipeline.envelope)
-    hidden = _masked(pipeline, source)
+    hidden = _masked(pipeline, source, table)
     own = tuple(Output(field, (field.name,)) for field in hidden.fields if field.name in added)
     source_row = Struct(tuple(field for field in hidden.fields if field.name not in added))
     row = spark_struct(readable(source_row, key))
@@ -96,9 +115,11 @@ def selection(pipeline: Pipeline, spark: SparkSession, source: Struct, key: Stru
     return made
 
 
-def _masked(pipeline: Pipeline, source: Struct) -> Struct:
+def _masked(pipeline: Pipeline, source: Struct, table: Struct) -> Struct:
     """Return the row type after the declared masks: of the row before a change, too."""
-    where, masks = f"pipeline {pipeline.name}, shape.mask", named_now(source, of_fields(pipeline.shape.masks))
+    where, declared = f"pipeline {pipeline.name}, shape.mask", of_fields(pipeline.shape.masks)
+    gone = lost(source, table, declared)
+    masks = named_now(source, {path: mask for path, mask in declared.items() if path not in gone})
     names = {path.partition(".")[0] for path in masks}
     before = {each.name for each in source.fields if each.source == BEFORE_COLUMN}
     before &= {*added_columns(pipeline.envelope)}
@@ -135,19 +156,17 @@ def check_key(pipeline: Pipeline, made: Selection, fields: Struct) -> None:
 def _check_masks(pipeline: Pipeline, made: Selection) -> None:
     """Raise `InvalidInput` if masks change what a key, an order or the time of an event is: the last is compared before masks."""
     where, write, event_time = f"pipeline {pipeline.name}, shape.mask", pipeline.write, pipeline.shape.event_time
-    for output in made.outputs:
-        name = output.field.name
-        for path, mask in named_now(made.source, of_fields(pipeline.shape.masks)).items():
-            if not any(_is_inside(read, path.split(".")) for read in output.paths):
-                continue
-            if name in write.order_columns:
-                raise InvalidInput(f"{path} is masked, and orders records", where=where, do="Order by another column")
-            if event_time is not None and name == event_time.column and output.value is not None:
-                said = f"{path} is masked, and the event time {name} is an expression over it"
-                raise InvalidInput(said, where=where, do="Select the time as it is")
-            if name in (write.key or ()) and not isinstance(mask, Hmac):
-                said = f"{path} is of the key, and {mask.kind} makes several keys one"
-                raise InvalidInput(said, where=where, do="Choose Hmac(…)")
+    masks = of_fields(pipeline.shape.masks)
+    for _, path, _ in made.masks_of(write.order_columns, masks):
+        raise InvalidInput(f"{path} is masked, and orders records", where=where, do="Order by another column")
+    for output, path, _ in made.masks_of((event_time.column,) if event_time is not None else (), masks):
+        if output.value is not None:
+            said = f"{path} is masked, and the event time {output.field.name} is an expression over it"
+            raise InvalidInput(said, where=where, do="Select the time as it is")
+    for _, path, mask in made.masks_of(write.key or (), masks):
+        if not isinstance(mask, Hmac):
+            said = f"{path} is of the key, and {mask.kind} makes several keys one"
+            raise InvalidInput(said, where=where, do="Choose Hmac(…)")
 
 
 def _is_inside(one: Sequence[str], other: Sequence[str]) -> bool:

@@ -60,9 +60,9 @@ class Evolution:
         self._pipeline, self._job, self._writers = pipeline, job, writers
         layout = pipeline.table.metadata_columns
         self._first = FirstSchemas(pipeline, job)
-        self._source = SourceRows(pipeline, lambda: job.spark, writers, lambda: self._key_fields)
-        self._is_keyed, self._names = pipeline.write.has_key, pipeline.write.key
-        self._mode = mode_of(pipeline)
+        fields, table_rows = lambda: self._key_fields, lambda: self._existing
+        self._source = SourceRows(pipeline, job, writers, fields, table_rows)
+        self._is_keyed, self._names, self._mode = pipeline.write.has_key, pipeline.write.key, mode_of(pipeline)
         table = pipeline.table.identifier
         self._mode.begin(job, lambda event, facts: report(Event(f"key_index_{event}"), table=table, **facts))
         self._keys: Keys | None = None  # bytes land as they are

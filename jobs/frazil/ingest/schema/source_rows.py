@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pyspark.sql import SparkSession
-
 from frazil.declaration import Pipeline
 from frazil.decode.shape.event_times import event_times
 from frazil.decode.shape.row_filter import check_condition
+from frazil.decode.shape.row_masks import check_aliases, of_fields
 from frazil.decode.shape.selection import Selection, check_key, readable, selection
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import IncompatibleSchema
+from frazil.ingest.setup.existing_table import layout_of
+from frazil.ingest.setup.table_masks import check_masked_key
+from frazil.job.context import JobContext
 from frazil.schemas.evolution.table_mapping import Landing, landing
 from frazil.schemas.json_columns import with_texts, with_variants
 from frazil.schemas.types import Struct
@@ -28,17 +30,19 @@ class SourceRows:
     def __init__(
         self,
         pipeline: Pipeline,
-        spark: Callable[[], SparkSession],
+        job: JobContext,
         writers: WriterSchemas,
         key_fields: Callable[[], Struct | None],
+        table: Callable[[], Struct],
     ) -> None:
-        self._pipeline, self._spark, self._writers, self._key_fields = pipeline, spark, writers, key_fields
+        self._pipeline, self._job, self._writers = pipeline, job, writers
+        self._key_fields, self._table = key_fields, table
         self._typed: tuple[object, object, Selection | None, Mapping[int, IncompatibleSchema]] = None, None, None, {}
 
     def versions(self, key: Callable[[], Struct | None]) -> tuple[tuple[int, Struct], ...]:
         """Return the versions, oldest first; none if no schema is known. Expressions may read the fields of the record's `key`.
 
-        Raises `InvalidInput` if the declared columns do not fit the rows.
+        Raises `InvalidInput` if the declared columns do not fit the rows, and `MasksDiffer` if the table's key has other masks.
         """
         made = self.selection(key)
         found = self._writers.versions if made is None else ((SELECTED, made.row),)
@@ -51,8 +55,12 @@ class SourceRows:
             return None
         fields = key()
         if self._typed[:2] != (versions, fields):
-            source = landing(_NOTHING, versions)
-            made = selection(self._pipeline, self._spark(), with_texts(source.target), fields)
+            source, masks = landing(_NOTHING, versions), of_fields(self._pipeline.shape.masks)
+            check_aliases((row for _, row in versions), masks, f"pipeline {self._pipeline.name}, shape.mask")
+            table = self._table()
+            made = selection(self._pipeline, self._job.spark, with_texts(source.target), fields, table)
+            if self._pipeline.write.key and table.fields:
+                check_masked_key(self._pipeline, made, layout_of(self._job.iceberg, self._pipeline))
             self._typed = versions, fields, made, source.incompatible
         return self._typed[2]
 
@@ -63,7 +71,7 @@ class SourceRows:
         if not self._pipeline.shape.where and not self._pipeline.shape.event_time:
             return
         source = row if made is None else readable(made.source, key())
-        check_condition(self._pipeline, self._spark(), spark_struct(source))
+        check_condition(self._pipeline, self._job.spark, spark_struct(source))
         event_times(self._pipeline, row, None)
 
     def decoded(self, landed: Landing, made: Selection | None) -> tuple[Struct, Mapping[int, IncompatibleSchema]]:

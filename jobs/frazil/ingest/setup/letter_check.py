@@ -23,7 +23,7 @@ def first_replaced(pipeline: Pipeline, kafka: Kafka, letters: DataFrame) -> Plac
     other records, or none, from an offset on, and a batch is of one log. What a topic's compaction removed is not noticed.
     """
     last = F.max_by(F.struct("offset", _fingerprint(letters).alias("print")), "offset").alias("last")
-    by_partition: dict[int, dict[int, str]] = {}
+    by_partition: dict[int, dict[int, str | None]] = {}
     for row in letters.groupBy("run", "rejected_at", "partition").agg(last).collect():
         by_partition.setdefault(row["partition"], {})[row["last"]["offset"]] = row["last"]["print"]
     if not by_partition:
@@ -34,11 +34,9 @@ def first_replaced(pipeline: Pipeline, kafka: Kafka, letters: DataFrame) -> Plac
         for offset in prints:
             if p not in spans or not spans[p].earliest <= offset < spans[p].stable:
                 return p, offset
-    if pipeline.shape.mask:  # its dead letters have no bytes
-        return None
     # One request reads one record of each partition.
     for offsets in zip_longest(*([(p, o) for o in sorted(prints)] for p, prints in sorted(by_partition.items()))):
-        places = dict(place for place in offsets if place is not None)
+        places = {p: o for p, o in (place for place in offsets if place is not None) if by_partition[p][o] is not None}
         for p, record in kafka.records(topic, places, isolation).items():
             if record is None and compacted:
                 continue
@@ -48,5 +46,9 @@ def first_replaced(pipeline: Pipeline, kafka: Kafka, letters: DataFrame) -> Plac
 
 
 def _fingerprint(letters: DataFrame) -> Column:
-    """Return the fingerprint of a dead letter's record; that of no record if a column was dropped from the table."""
-    return fingerprint.of_columns() if set(letters.columns) >= _COMPARED else F.lit("")
+    """Return the fingerprint of a dead letter's record: that of no record if a column was dropped, null if it has no bytes.
+
+    The dead letters of a pipeline with masks have none.
+    """
+    has_bytes = F.col("key").isNotNull() | F.col("value").isNotNull()
+    return F.when(has_bytes, fingerprint.of_columns()) if set(letters.columns) >= _COMPARED else F.lit("")

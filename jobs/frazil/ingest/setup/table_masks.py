@@ -15,10 +15,12 @@ from frazil.clients.secrets import reference
 from frazil.declaration import Hmac, Pipeline, Secret
 from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.shape import HEADERS, KEY
+from frazil.decode.shape.row_masks import column_at
+from frazil.decode.shape.selection import Selection
 from frazil.errors import InvalidInput, MasksDiffer
 from frazil.lake.layout import SHAPES, Layout, shapes
 from frazil.lake.ledger.next_offsets import canonical
-from frazil.schemas.types import Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Kind, Primitive
 
 if TYPE_CHECKING:
     from frazil.job.context import JobContext
@@ -43,8 +45,13 @@ def check_masks(pipeline: Pipeline, actual: Layout) -> None:
 
 
 def keeps_columns(pipeline: Pipeline, actual: Layout) -> bool:
-    """Return whether changed masks leave the types of columns and the values of keys as they are, as far as the table says."""
+    """Return whether changed masks leave the types of columns and the values of keys as they are, as far as the table says.
+
+    Those that an operator accepted by mistake may be taken back.
+    """
     had, now = _both(pipeline, actual)
+    if now in [shape.get("mask") or {} for shape in shapes(actual)]:
+        return True
     of_key = list(_paths_of_key(pipeline))
     for path in (path for path in {**had, **now} if had.get(path) != now.get(path)):
         parts, is_of_row = path.split("."), path != KEY and not path.startswith(HEADERS)
@@ -52,15 +59,20 @@ def keeps_columns(pipeline: Pipeline, actual: Layout) -> bool:
         if pipeline.write.has_key and is_of_key:
             return False
         made_text, makes_text = (side.get(path, {}).get("type") in _MAKE_TEXT for side in (had, now))
-        if is_of_row and made_text is not makes_text:
-            column: Type | None = (
-                actual.row if path not in had else None
-            )  # of a masked one the former type is not known
-            for name in parts:
-                column = _inside(column, name)
-            if column != Primitive(Kind.STRING):
-                return False
+        was = column_at(actual.row, path)
+        # The former type of a masked column is not known. One that is not in the table is new, or a landing refuses it.
+        may_differ = path in had or was not in (None, Primitive(Kind.STRING))
+        if is_of_row and made_text is not makes_text and may_differ:
+            return False
     return True
+
+
+def check_masked_key(pipeline: Pipeline, made: Selection, actual: Layout) -> None:
+    """Raise `MasksDiffer` if the columns of the key have other masks than those by which the table was made."""
+    first, now = shapes(actual)[0].get("mask") or {}, to_json(pipeline.shape).get("mask") or {}
+    if first != now and made.masks_of(pipeline.write.key or (), first) != made.masks_of(pipeline.write.key or (), now):
+        table, paths = pipeline.table.identifier, ", ".join(first)
+        raise MasksDiffer.of(pipeline.name, table, paths=paths, may_accept=False)
 
 
 def take_masks(pipeline: Pipeline, job: JobContext, actual: Layout) -> None:
@@ -105,19 +117,6 @@ def _paths_of_key(pipeline: Pipeline) -> Iterator[list[str]]:
     for one in pipeline.shape.selected:
         if one.value is not None and one.name in names:
             yield from map(list, one.value.paths)
-
-
-def _inside(of: Type | None, name: str) -> Type | None:
-    """Return the type of a field of a struct, or of what a list or a map holds; None if it has no such part."""
-    match of:
-        case Struct(fields):
-            return next((field.type for field in fields if field.name == name), None)
-        case ListOf(element) if name == "element":
-            return element
-        case MapOf(key, value):
-            return {"key": key, "value": value}.get(name)
-        case _:
-            return None
 
 
 def _set(pipeline: Pipeline, job: JobContext, name: str, value: str) -> None:
