@@ -112,7 +112,7 @@ def replay(
     columns = {field["name"] for field in job.iceberg.schema_json(table)["fields"]} | ignored
     try:
         with explained(f"table {pipeline.table.identifier}", stopping=job.stopping, redact=job.redact):
-            if problem := _retyped(held, fresh, key):
+            if problem := _retyped(held, fresh, key, ignored):
                 return _not_replayed(pipeline, problem)
             compared = _compared(held, fresh, key, ignored)
             found = _result(pipeline, compared, outcome.total.read)
@@ -156,15 +156,18 @@ def _named_now(rows: DataFrame, then: Java, table: Java) -> DataFrame:
     return rows.select(*(rows[quoted_part(name)].alias(now[number]) for number, name in was.items() if number in now))
 
 
-def _retyped(held: DataFrame, fresh: DataFrame, key: Sequence[str]) -> str:
+def _retyped(held: DataFrame, fresh: DataFrame, key: Sequence[str], ignored: Collection[str]) -> str:
     """Return which column all registered versions make a union, another type or name, which the table was made without."""
     there = {field.name: field.dataType for field in held.schema.fields}
     if renamed := set(key) - set(fresh.columns):
         return f"the table's key has the column {min(renamed)}, and no version does"
-    names = [sorted(set(one.columns) - set(other.columns)) for one, other in ((held, fresh), (fresh, held))]
+    pairs = (held, fresh), (fresh, held)
+    names = [sorted({*one.columns} - {*other.columns, *ignored}) for one, other in pairs]
     for one, other in product(*names):  # next to a partition field of its name, a column gets a hash
         if re.fullmatch(r"_[0-9a-f]{6,}", max(one, other, key=len).removeprefix(min(one, other, key=len))):
             return f"the table has the column {one}, which the versions that are registered now make {other}"
+    if all(names):  # also a version that renames one, before a run has met it
+        return f"the table has the column {names[0][0]}, and the versions that are registered now make {names[1][0]}"
     for field in fresh.schema.fields:
         of = there.get(field.name)
         if of is not None and _is_restructured(of, field.dataType):
@@ -242,7 +245,8 @@ def _on_this_machine(job: JobContext, environment: Environment, folder: Path) ->
 def _compared(held: DataFrame, again: DataFrame, key: Sequence[str], ignored: Collection[str]) -> DataFrame:
     """Return each key with a row in either table: where its records are, and the flaw, null if the rows are equal."""
     names = [name for name in held.columns if name not in ignored]
-    both = _rows(held, names, key, _HELD).join(_rows(again, names, key, _AGAIN), [*key], "full_outer")
+    rows_held, rows_again = _rows(held, names, key, _HELD, again.schema), _rows(again, names, key, _AGAIN, held.schema)
+    both = rows_held.join(rows_again, [*key], "full_outer")
     of_held, of_again = F.col(_HELD), F.col(_AGAIN)
     flaw = F.when(of_held.isNull(), Flaw.ROW_ABSENT.value).when(of_again.isNull(), Flaw.ROW_LEFT.value)
     flaw = flaw.when(of_held["row"] != of_again["row"], Flaw.ROW_DIFFERS.value)
@@ -250,29 +254,43 @@ def _compared(held: DataFrame, again: DataFrame, key: Sequence[str], ignored: Co
     return both.select(flaw.alias("flaw"), *place)
 
 
-def _rows(table: DataFrame, names: Sequence[str], key: Sequence[str], alias: str) -> DataFrame:
-    """Return the key, and as one struct the place of its record and its row as JSON: a map cannot be compared otherwise."""
+def _rows(table: DataFrame, names: Sequence[str], key: Sequence[str], alias: str, other: T.StructType) -> DataFrame:
+    """Return the key, and as one struct the place of its record and its row as JSON: a map cannot be compared otherwise.
+
+    Values of the type `float` are as in the `other` table, if they are `double` there.
+    """
     if DELETED_AT.name in table.columns:
         table = table.where(F.col(DELETED_AT.name).isNull())
+    types = {field.name: field.dataType for field in other.fields}
     columns = [
-        _by_name(F.col(name), table.schema[name].dataType).alias(name) for name in names if name in table.columns
+        _by_name(F.col(name), table.schema[name].dataType, types.get(name)).alias(name)
+        for name in names
+        if name in table.columns
     ]
     row = F.to_json(F.struct(*columns), _TEXT)
     return table.select(*key, F.struct(*_PLACE, F.xxhash64(row).alias("row")).alias(alias))
 
 
-def _by_name(column: Column, of: T.DataType) -> Column:
-    """Return a value with the fields of its structs in the order of their names."""
-    match of:
-        case _ if "struct<" not in of.simpleString():
+def _by_name(column: Column, of: T.DataType, other: T.DataType | None) -> Column:
+    """Return a value with the fields of its structs in the order of their names, and as wide as the `other` type."""
+    match of, other:
+        case T.FloatType(), T.DoubleType():
+            return column.cast(other)
+        case _ if not re.search("struct<|float", of.simpleString()):
             return column
-        case T.StructType():
-            fields = [_by_name(column[f.name], f.dataType).alias(f.name) for f in sorted(of, key=lambda f: f.name)]
+        case T.StructType(), _:
+            types = {f.name: f.dataType for f in other.fields} if isinstance(other, T.StructType) else {}
+            fields = [
+                _by_name(column[f.name], f.dataType, types.get(f.name)).alias(f.name)
+                for f in sorted(of, key=lambda f: f.name)
+            ]
             return F.when(column.isNotNull(), F.struct(*fields))
-        case T.ArrayType():
-            return F.transform(column, lambda value: _by_name(value, of.elementType))
-        case T.MapType():
-            return F.transform_values(column, lambda _, value: _by_name(value, of.valueType))
+        case T.ArrayType(), _:
+            element = other.elementType if isinstance(other, T.ArrayType) else None
+            return F.transform(column, lambda value: _by_name(value, of.elementType, element))
+        case T.MapType(), _:
+            inner = other.valueType if isinstance(other, T.MapType) else None
+            return F.transform_values(column, lambda _, value: _by_name(value, of.valueType, inner))
         case _:
             return column
 

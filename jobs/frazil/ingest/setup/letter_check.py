@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import zip_longest
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.clients.kafka import Kafka
+from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.ingest.plan import fingerprint
@@ -23,7 +25,7 @@ def first_replaced(pipeline: Pipeline, kafka: Kafka, letters: DataFrame) -> Plac
     other records, or none, from an offset on, and a batch is of one log. What a topic's compaction removed is not noticed.
     """
     last = F.max_by(F.struct("offset", _fingerprint(letters).alias("print")), "offset").alias("last")
-    by_partition: dict[int, dict[int, str | None]] = {}
+    by_partition: dict[int, dict[int, str]] = {}
     for row in letters.groupBy("run", "rejected_at", "partition").agg(last).collect():
         by_partition.setdefault(row["partition"], {})[row["last"]["offset"]] = row["last"]["print"]
     if not by_partition:
@@ -36,19 +38,20 @@ def first_replaced(pipeline: Pipeline, kafka: Kafka, letters: DataFrame) -> Plac
                 return p, offset
     # One request reads one record of each partition.
     for offsets in zip_longest(*([(p, o) for o in sorted(prints)] for p, prints in sorted(by_partition.items()))):
-        places = {p: o for p, o in (place for place in offsets if place is not None) if by_partition[p][o] is not None}
+        places = dict(place for place in offsets if place is not None)
         for p, record in kafka.records(topic, places, isolation).items():
             if record is None and compacted:
                 continue
-            if record is None or by_partition[p][places[p]] != fingerprint.of_record(record):
+            if record is None or not _is_of(by_partition[p][places[p]], record):
                 return p, places[p]
     return None
 
 
-def _fingerprint(letters: DataFrame) -> Column:
-    """Return the fingerprint of a dead letter's record: that of no record if a column was dropped, null if it has no bytes.
+def _is_of(known: str, record: Record) -> bool:
+    """Return whether a dead letter is of this record: masks leave none of its bytes."""
+    return known in map(fingerprint.of_record, (record, replace(record, key=None, value=None)))
 
-    The dead letters of a pipeline with masks have none.
-    """
-    has_bytes = F.col("key").isNotNull() | F.col("value").isNotNull()
-    return F.when(has_bytes, fingerprint.of_columns()) if set(letters.columns) >= _COMPARED else F.lit("")
+
+def _fingerprint(letters: DataFrame) -> Column:
+    """Return the fingerprint of a dead letter's record; that of no record if a column was dropped from the table."""
+    return fingerprint.of_columns() if set(letters.columns) >= _COMPARED else F.lit("")
