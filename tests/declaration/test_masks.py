@@ -6,7 +6,21 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Append, ConnectJson, Hmac, Json, Pipeline, Redact, Secret, Shape, Table, Topic, Truncate
+from frazil.declaration import (
+    Append,
+    ConnectJson,
+    Encrypted,
+    Hmac,
+    Json,
+    Pipeline,
+    Redact,
+    Secret,
+    Shape,
+    Table,
+    Topic,
+    Truncate,
+)
+from frazil.declaration.shape import mask_secrets
 from tests.declaration.problems_of import problems_of
 
 _KEYED = Hmac(Secret(env="K"))
@@ -38,3 +52,11 @@ def test_a_decoded_key_and_schemas_inside_records_have_no_masks() -> None:
     assert "Mask _unknown" in problems_of(lambda: declared("text", keeps))["pipeline.shape.mask"]
     assert "only bytes or text have a mask" in problems_of(lambda: declared("avro", "avro"))["pipeline.shape.mask"]
     assert "a schema of its own" in problems_of(lambda: declared("text", ConnectJson()))["pipeline.shape"]
+
+
+def test_dead_letters_are_encrypted_next_to_masks_only() -> None:
+    kept = Encrypted(Secret(secretsmanager="frazil/dev/letters"))
+    assert "no mask is declared" in problems_of(lambda: Shape(dead_letters=kept))["shape.dead_letters"]
+    shape = Shape(mask={"a": _KEYED}, dead_letters=kept)
+    pipeline = Pipeline(topic=Topic("t", value="avro"), table=Table("s.t"), write=Append(), shape=shape)
+    assert mask_secrets([pipeline]) == ["frazil/dev/letters"]

@@ -17,11 +17,13 @@ from pyarrow import parquet
 
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
+from frazil.dead_letters.listing import listing
 from frazil.dead_letters.show import show
 from frazil.declaration import (
     Append,
     Changelog,
     Debezium,
+    Encrypted,
     ErrorMode,
     EventTime,
     Hmac,
@@ -42,7 +44,7 @@ from tests.scenarios.test_where import totals
 from tests.support.debezium_events import PLACEHOLDER, Source
 from tests.support.jobs import HMAC_KEY
 from tests.support.keyed_topic import record
-from tests.support.shop import ShopOf, avro, frame
+from tests.support.shop import Shop, ShopOf, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 KEYED = Hmac(Secret(env="MASK_KEY"))
@@ -115,6 +117,18 @@ def test_each_mask_hides_its_values(shop_of: ShopOf) -> None:
     assert totals(shop) == {"read": 3, "landed": 2, "filtered": 1}
 
 
+def folders_of(shop: Shop) -> list[Path]:
+    """Return the folders of a pipeline's tables, with data and metadata."""
+    warehouse = Path(shop.environment.catalog.warehouse.removeprefix("file:"))
+    return [*warehouse.glob(shop.pipeline.table.identifier.replace(".", "/") + "*")]
+
+
+def blocks_of(shop: Shop) -> list[Path]:
+    """Return the folders in which Spark keeps blocks and spills."""
+    manager = shop.spark._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager()
+    return [*map(Path, manager.localDirsString())]
+
+
 def files_with(text: str, *folders: Path) -> list[str]:
     """Return the files that have a text, also in compressed columns: parquet is read, and so is what gzip holds."""
 
@@ -162,11 +176,10 @@ def test_no_file_has_a_masked_value(
         "(None, None, None)",
         "(None, None, [])",
     }
-    lake = Path(shop.environment.catalog.warehouse.removeprefix("file:"))
-    assert files_with(hidden(f"{CANARY}@mail"), lake), "the search finds what is there"
-    blocks = shop.spark._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager().localDirsString()
-    assert files_with(CANARY, lake, *map(Path, blocks)) == []
-    assert files_with(HMAC_KEY, lake, *map(Path, blocks)) == []
+    lake = folders_of(shop)
+    assert files_with(hidden(f"{CANARY}@mail"), *lake), "the search finds what is there"
+    assert files_with(CANARY, *lake, *blocks_of(shop)) == []
+    assert files_with(HMAC_KEY, *lake, *blocks_of(shop)) == []
     assert CANARY not in json.dumps([dict(event) for event in shop.events], default=str)
     assert HMAC_KEY not in caplog.text
     shop.assert_proven(deep=True)
@@ -410,14 +423,51 @@ def test_a_masked_pipeline_shares_no_read(shop_of: ShopOf) -> None:
     assert set(entered) == {"plain"}
 
 
-def test_a_dead_letter_says_that_no_bytes_are_kept(shop_of: ShopOf) -> None:
-    shop = shop_of(shape=Shape(mask={"user": KEYED}), on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
-    shop.register()
-    shop.produce([b"bad!!"], partition=0)
+def test_a_dead_letter_has_the_masked_view_and_no_bytes(shop_of: ShopOf) -> None:
+    shape = Shape(mask={"email": KEYED, "note": Nullify()}, where="10 / id > 0")
+    shop = shop_of(shape=shape, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
+    schema = shop.register(ROW)
+    shop.produce([b"bad!!", frame(schema, avro(ROW, person(0)))], partition=0)
+    assert shop.drain().rejected == {"wrong_magic": 1, "transform_failed": 1}
+    lake = Lake(shop.environment, Secrets({}).read)
+    bad, failed = (show(shop.pipeline, lake, partition=0, offset=offset) for offset in (0, 1))
+    assert bad is not None
+    assert (bad.is_masked, bad.value.data, bad.masked) == (True, None, None)
+    assert failed is not None
+    seen = json.loads(failed.masked or "")
+    assert (seen["email"], seen["note"], seen["card"]["kind"]) == (hidden(f"{CANARY}@mail"), None, "visa")
+    assert "_decoded" not in seen
+
+
+@pytest.mark.parametrize("write", [Append(), Upsert()])
+def test_dead_letters_are_kept_encrypted(shop_of: ShopOf, write: Any) -> None:
+    letters = Encrypted(Secret(env="LETTERS"))
+    shape = Shape(mask={**MASKS, "_kafka_key": KEYED, "_kafka_headers.who": KEYED}, dead_letters=letters)
+    more: dict[str, Any] = {"on_error": ErrorMode.DEAD_LETTER, "max_rejected_percent": 100, "headers": True}
+    shop = shop_of(write=write, key_format="text", shape=shape, **more)
+    schema = shop.register(ROW)
+    good, headers = frame(schema, avro(ROW, person(1))), [("who", CANARY.encode()), ("other", None)]
+    shop.produce([good, good[:-3], f"bad {CANARY}".encode()], key=CANARY.encode(), headers=headers, partition=0)
+    shop.produce([good], key=b"\xff", partition=0)
     shop.drain()
-    found = show(shop.pipeline, Lake(shop.environment, Secrets({}).read), partition=0, offset=0)
+    lake = folders_of(shop)
+    assert files_with(CANARY, *lake, *blocks_of(shop)) == []
+    assert {letter["value"][:13] for letter in shop.dead()} == {b"frazil-gcm-1:"}
+    reader = Lake(shop.environment, lambda _: HMAC_KEY)
+    found = show(shop.pipeline, reader, partition=0, offset=1)
     assert found is not None
-    assert (found.is_masked, found.value.data) == (True, None)
+    assert (found.value.data, found.key.data, found.headers) == (good[:-3], CANARY.encode(), tuple(headers))
+    assert {letter.key for letter in listing(shop.pipeline, reader).letters} == {None}
+    last = show(shop.pipeline, reader, partition=0, offset=3)
+    assert (last.key.data if last else None) == (b"\xff" if write.has_key else None)
+    with pytest.raises(InvalidInput, match="is encrypted with another secret, or was changed"):
+        show(shop.pipeline, Lake(shop.environment, lambda _: HMAC_KEY + "x"), partition=0, offset=1)
+    shop.pipeline = replace(shop.pipeline, shape=shape.of_rows)
+    with pytest.raises(InvalidInput, match="partition 0, offset 1 is encrypted"):
+        show(shop.pipeline, reader, partition=0, offset=1)
+    shop.produce([f"bad {CANARY}".encode()], partition=0)
+    shop.drain()
+    assert [letter["value"] for letter in shop.dead()].count(None) == 1
 
 
 def test_a_field_of_the_key_is_known_by_its_earlier_name(shop_of: ShopOf) -> None:

@@ -16,6 +16,7 @@ from frazil.declaration import (
     Append,
     Changelog,
     Debezium,
+    Encrypted,
     ErrorMode,
     EventTime,
     Hmac,
@@ -258,7 +259,10 @@ def test_the_example_of_the_page_does_what_its_table_says(shop_of: ShopOf, write
     block, *shapes = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(block, declared)  # of the page
     assert all(
-        eval(one, {each.__name__: each for each in (Shape, EventTime, Hmac, Secret, Redact, Nullify, Truncate)})
+        eval(
+            one,
+            {each.__name__: each for each in (Shape, EventTime, Encrypted, Hmac, Secret, Redact, Nullify, Truncate)},
+        )
         for one in shapes
     )
     orders = declared["orders"]

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from frazil.dead_letters.encrypted_bytes import is_encrypted
 from frazil.declaration import Pipeline
 from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.stored_tables import Lake
@@ -19,7 +20,7 @@ COLUMNS = ("reason", "stage", "message", "schema_id", "run", "partition", "offse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A rejected record without its value: why, its place in Kafka, its key, and who rejected it when.
+    """A rejected record without its value: why, its place in Kafka, its key, and who rejected it when. No key is encrypted.
 
     `timestamp_ms` is its timestamp in milliseconds since 1970. `timestamp` is None also where that is not in the years 1 to 9999.
     """
@@ -85,7 +86,10 @@ def listing(pipeline: Pipeline, lake: Lake, conditions: Sequence[Where] = (), *,
     return Listing(
         pipeline=pipeline.name,
         table=name,
-        letters=tuple(DeadLetter(**row) for row in (letters_of(newest) if newest is not None else ())),
+        letters=tuple(
+            DeadLetter(**{**row, "key": None if is_encrypted(row["key"]) else row["key"]})
+            for row in (letters_of(newest) if newest is not None else ())
+        ),
         counts=dict(sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))),
     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from frazil.decode.decoded_columns import DETAIL, REASON, SCHEMA_ID, as_read
+from frazil.dead_letters.encrypted_bytes import Encryption
+from frazil.decode.decoded_columns import CHANGE, DECODED, DETAIL, MASKED, REASON, SCHEMA_ID, as_read
 from frazil.schemas.metadata import HEADERS
 from frazil.schemas.reasons import MESSAGES
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -31,21 +32,31 @@ COLUMNS = Struct(
         Field("timestamp", _INSTANT, doc="the record's timestamp"),
         Field("timestamp_type", _INT, doc="0: set by the producer, 1: by the broker"),
         Field("headers", HEADERS),
-        Field("key", _BINARY, doc="the key's bytes; null if it had none"),
+        Field(
+            "key",
+            _BINARY,
+            doc="the key's bytes; null if it had none. With masks null or encrypted, like value and headers",
+        ),
         Field("value", _BINARY, doc="the value's bytes, frame included; null for a tombstone"),
         Field("rejected_at", _INSTANT, doc="when the batch was staged"),
+        Field("masked", _STRING, doc="with masks: the decoded value as JSON, masked; null if it was not decoded"),
     )
 )
 
 
-def dead_letter(rejected: DataFrame, *, pipeline: str, run: str, is_masked: bool = False) -> Column:
+def dead_letter(
+    rejected: DataFrame, *, pipeline: str, run: str, is_masked: bool = False, encryption: Encryption | None = None
+) -> Column:
     """Return a rejected record as a row of the dead-letter table, but for `rejected_at`: key and value as Kafka holds them.
 
-    If values are masked, it has none of the record's bytes.
+    If values are masked, it has the record's bytes with an `encryption` only, and the decoded value with its masks.
     """
-    held = {"key": as_read(rejected, "key"), "value": as_read(rejected, "value"), "headers": F.col("headers")}
+    value, masked = as_read(rejected, "value"), F.lit(None).cast("string")
+    held = {"key": as_read(rejected, "key"), "value": value, "headers": F.col("headers")}
     if is_masked:
+        masked = _masked(rejected)
         held = {name: F.lit(None).cast(rejected.schema[name].dataType) for name in held}
+        held = held if encryption is None else encryption.held(value)
     return F.struct(
         F.col(REASON).alias("reason"),
         F.lit("decode").alias("stage"),
@@ -59,7 +70,16 @@ def dead_letter(rejected: DataFrame, *, pipeline: str, run: str, is_masked: bool
         "timestamp",
         F.col("timestampType").alias("timestamp_type"),
         *(column.alias(name) for name, column in sorted(held.items())),
+        masked.alias("masked"),
     )
+
+
+def _masked(rejected: DataFrame) -> Column:
+    """Return the decoded value with its masks as JSON; null if the record was not decoded."""
+    fields = rejected.select(f"{MASKED}.*").columns
+    names = [name for name in fields if name != DECODED and name not in {field.name for field in CHANGE}]
+    row = F.struct(*(F.col(MASKED)[name].alias(name) for name in names))
+    return F.when(F.col(MASKED)[DECODED], F.to_json(row, {"ignoreNullFields": "false"}))
 
 
 def _message() -> Column:

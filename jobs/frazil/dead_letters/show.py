@@ -10,12 +10,13 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.registry.schemas import SchemaType
 from frazil.dead_letters.avro_body import avro_value
 from frazil.dead_letters.diagnosis import Attempt, attempt, json_value, text
+from frazil.dead_letters.encrypted_bytes import decrypted, is_encrypted, key_of
 from frazil.dead_letters.json_body import Written, fitting_json, json_of
 from frazil.dead_letters.listing import COLUMNS, DeadLetter, letters_of
 from frazil.dead_letters.protobuf_body import protobuf_fields
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import Avro, ConnectJson, Format, Json, JsonSchema, Protobuf, SchemaFile, Text
-from frazil.errors import ServiceUnavailable, UnreadableSchema
+from frazil.errors import InvalidInput, ServiceUnavailable, UnreadableSchema
 from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas import avro
@@ -70,7 +71,7 @@ class Part:
 class DeadLetterView:
     """One dead letter: the newest of its place. `earlier` is how many others have it, of a topic that was created again.
 
-    If it `is_masked`, the record's bytes were not kept.
+    If it `is_masked`, the record's bytes were not kept, and `masked` is what was decoded of its value.
     """
 
     pipeline: str
@@ -82,6 +83,7 @@ class DeadLetterView:
     value: Part
     earlier: int = 0
     is_masked: bool = False
+    masked: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the dead letter as JSON."""
@@ -94,20 +96,31 @@ class DeadLetterView:
             "key": self.key.document(),
             "value": self.value.document(),
             "earlier": self.earlier,
+            "masked": self.masked,
         }
 
 
 def show(
     pipeline: Pipeline, lake: Lake, *, partition: int, offset: int, schemas: Registry | None = None
 ) -> DeadLetterView | None:
-    """Return the newest dead letter of a record; None if there is none. Without a registry, the writer's schema is omitted."""
+    """Return the newest dead letter of a record; None if there is none. Without a registry, the writer's schema is omitted.
+
+    Raises `InvalidInput` if it is encrypted with another secret than the declared one.
+    """
     table = lake.table(pipeline.table.dead_letters)
     place = [Where(column="partition", equal=partition), Where(column="offset", equal=offset)]
-    columns = (*COLUMNS, "topic", "headers", "key", "value")
+    columns = (
+        *COLUMNS,
+        "topic",
+        "headers",
+        "key",
+        "value",
+        *(["masked"] if table is not None and "masked" in table.layout.columns else []),
+    )
     found = [row for batch in rows(table, columns, place) for row in letters_of(batch)] if table is not None else []
     if not found:
         return None
-    row = max(found, key=lambda one: one["rejected_at"])
+    row = _readable(pipeline, max(found, key=lambda one: one["rejected_at"]), lake)
     headers = tuple((header["key"], header["value"]) for header in row["headers"] or ())
     return DeadLetterView(
         pipeline=pipeline.name,
@@ -119,7 +132,22 @@ def show(
         value=part(pipeline, row["value"], headers, schemas),
         earlier=len(found) - 1,
         is_masked=bool(pipeline.shape.mask) and row["key"] is None and row["value"] is None,
+        masked=row.get("masked"),
     )
+
+
+def _readable(pipeline: Pipeline, row: dict[str, Any], lake: Lake) -> dict[str, Any]:
+    """Return a row of a dead-letter table with its bytes as Kafka held them."""
+    headers = row["headers"] or []
+    if not any(map(is_encrypted, (row["key"], row["value"], *(header["value"] for header in headers)))):
+        return row
+    if (declared := pipeline.shape.dead_letters) is None:
+        what = f"the dead letter of partition {row['partition']}, offset {row['offset']} is encrypted"
+        raise InvalidInput(what, where=f"pipeline {pipeline.name}", do="Declare its secret in shape.dead_letters")
+    key = key_of(lake.resolve(declared.secret))
+    plain = {part: decrypted(row[part], key, row, part) for part in ("key", "value")}
+    of_headers = [{**one, "value": decrypted(one["value"], key, row, f"header {one['key']}")} for one in headers]
+    return {**row, **plain, "headers": of_headers}
 
 
 def part(

@@ -54,7 +54,7 @@ from frazil.declaration.options import (
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.pipeline import Pipeline, Reading
 from frazil.declaration.secret import OAuth, Secret
-from frazil.declaration.shape import EventTime, Hmac, Mask, Nullify, Redact, Shape, Truncate
+from frazil.declaration.shape import Encrypted, EventTime, Hmac, Mask, Nullify, Redact, Shape, Truncate
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Keep, Table
 from frazil.declaration.topic import Topic

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from frazil.declaration.checks.column_rules import KEY_COLUMN_PATTERN, is_reserved, key_column_refusal
@@ -75,6 +75,14 @@ class Truncate:
     )
 
 
+@declared
+class Encrypted:
+    """Key, value and headers of rejected records, encrypted with AES-256-GCM."""
+
+    kind: ClassVar[str] = "encrypted"
+    secret: Annotated[Secret, "What the key is derived from, at least 16 characters."] = field(kw_only=False)
+
+
 Mask = Hmac | Redact | Nullify | Truncate
 """The union of the masks."""
 
@@ -115,7 +123,14 @@ class Shape:
 
     event_time: Annotated[EventTime | None, "Bounds of the time of an event."] = None
 
+    dead_letters: Annotated[
+        Encrypted | None, "Keeps the bytes of dead letters next to masks, encrypted. Default: none are kept."
+    ] = None
+
     def _contradictions(self) -> Iterator[Problem]:
+        if self.dead_letters is not None and not self.mask:
+            what = "no mask is declared, so that dead letters keep the bytes as they are"
+            yield Problem("dead_letters", what, "Declare a mask, or remove dead_letters")
         for path, mask in self.masks.items():
             if outer := next((other for other in self.masks if path.startswith(f"{other}.")), None):
                 yield Problem("mask", f"{path} is inside {outer}, which is masked, too", "Remove one of them")
@@ -137,6 +152,11 @@ class Shape:
         return self.mask or {}
 
     @property
+    def of_rows(self) -> Shape:
+        """The shape without what concerns dead letters alone."""
+        return replace(self, dead_letters=None)
+
+    @property
     def has_columns(self) -> bool:
         """True if the table's columns are not those of the topic."""
         return self.select is not None or bool(self.mask)
@@ -148,7 +168,7 @@ class Shape:
 
 
 def mask_secrets(pipelines: Iterable[Pipeline]) -> list[str]:
-    """Return the secrets in AWS Secrets Manager that masks of these pipelines need, by name or ARN."""
-    masks = [mask for pipeline in pipelines for mask in pipeline.shape.masks.values()]
-    found = (mask.secret.secretsmanager for mask in masks if isinstance(mask, Hmac))
+    """Return the secrets in AWS Secrets Manager that the shapes of these pipelines need, by name or ARN."""
+    of = [one for each in pipelines for one in (*each.shape.masks.values(), each.shape.dead_letters)]
+    found = (one.secret.secretsmanager for one in of if isinstance(one, Hmac | Encrypted))
     return list(dict.fromkeys(name for name in found if name is not None))

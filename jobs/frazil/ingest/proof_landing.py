@@ -298,7 +298,7 @@ def _by_name(column: Column, of: T.DataType, other: T.DataType | None) -> Column
 def _shaped_otherwise(pipeline: Pipeline, job: JobContext, table: Java) -> str:
     """Return why rows of the table had another shape than a landing now gives them; empty if they had this one."""
     had = shapes(layout_of(job.iceberg, pipeline))
-    if len(had) > 1 or had[-1] != to_json(pipeline.shape):
+    if len(had) > 1 or had[-1] != to_json(pipeline.shape.of_rows):
         return "the declared shape of its rows was changed"
     types: dict[int, set[str]] = {}
     for schema in table.schemas().values() if had[-1] else ():

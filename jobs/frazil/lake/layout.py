@@ -277,7 +277,7 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
     if began is not None and began != start_property(pipeline):
         do = "The pipeline continues from its offsets. Declare that start again, or name another table, which begins at the new one"
         yield Difference("start", f"the table began at {_start(began)}", do)
-    if (had := shapes(actual))[-1] != (now := to_json(pipeline.shape)):
+    if (had := shapes(actual))[-1] != (now := to_json(pipeline.shape.of_rows)):
         what = f"rows landed with {canonical(had[-1])} until now"
         do = "The pipeline stops" if (had[-1].get("mask") or {}) != (now.get("mask") or {}) else ""
         yield Difference("shape.mask" if do else "shape", what, do, set={SHAPES: canonical([*had, now])})

@@ -40,7 +40,7 @@ def truncated_log(
         other = compared(pipeline, job.kafka, committed, spans, of=spans.keys()).other
     if event is Accepted.LOG_TRUNCATED:
         return decisions.log_truncated(committed, topic_id, spans, other)
-    if any(shape.get("mask") for shape in (*shapes(layout_of(job.iceberg, pipeline)), to_json(pipeline.shape))):
+    if any(shape.get("mask") for shape in (*shapes(layout_of(job.iceberg, pipeline)), to_json(pipeline.shape.of_rows))):
         raise InvalidInput(
             "the rows have masked values, which cannot be compared with the log",
             where=f"pipeline {pipeline.name}",

@@ -173,6 +173,8 @@ def _lines(found: DeadLetterView) -> Iterator[str]:
     yield f"rejected {letter.rejected_at}, by run {letter.run}; the record's time is {time}"
     for name, value in found.headers:
         yield f"header {name}: {_header(value)}"
+    if found.masked is not None:
+        yield f"decoded, with masks: {found.masked}"
     if found.is_masked:
         yield "no key, value and headers are kept, as the pipeline masks values"
         return

@@ -271,6 +271,9 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.STOPS,
             "the rows that landed stay as they are: `frazil accept … mask-from-now-on` takes the new masks for later records",
         ),
+        "shape.dead_letters": FieldEffect(
+            Outcome.FROM_NOW_ON, "later dead letters have their bytes so; existing ones stay as they are"
+        ),
         **dict.fromkeys(
             (f"shape.event_time{part}" for part in ("", ".column", ".oldest", ".newest", ".lateness")),
             FieldEffect(Outcome.FROM_NOW_ON, "the bounds hold for records from now on; rows that landed stay"),

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.clients.kafka_records import Record
+from frazil.dead_letters.encrypted_bytes import encryption
 from frazil.dead_letters.rejected_rows import dead_letter
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
@@ -118,8 +119,10 @@ class Staging:
             F.col(REASON), self.pipeline.on_error, tombstones(self.pipeline.write), truncates=truncates
         )
 
+        kept_as = encryption(self.pipeline, self.job.secret)
+
         def rejects(records: DataFrame, observed: Observed) -> DataFrame:
-            unavailable = None
+            records, unavailable = records if kept_as is None else kept_as.prepared(records), None
             if unresolved:
                 listed = records.sparkSession.createDataFrame(sorted(unresolved), "partition int, offset long")
                 listed = listed.withColumn(_UNRESOLVED, F.lit(True))
@@ -128,7 +131,8 @@ class Staging:
             found = staged.thorough.rejected(records, unavailable, self.unplaced())
             found = record_counts.observe_rejected(found, observed(_REJECTED), skipped)
             is_masked = bool(self.pipeline.shape.mask)
-            letter = dead_letter(found, pipeline=self.pipeline.name, run=self.job.run, is_masked=is_masked)
+            name, run_id = self.pipeline.name, self.job.run
+            letter = dead_letter(found, pipeline=name, run=run_id, is_masked=is_masked, encryption=kept_as)
             letter = F.when(~skipped, letter)
             of_keys = self.mode.of_rejected(staged.thorough, key)
             return found.select(letter.alias(_LETTER), "partition", "offset", REASON, SCHEMA_ID, DETAIL, *of_keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING
 
 from frazil.clients.kafka_records import Record
@@ -25,11 +26,15 @@ _OF_COLUMNS = """
 TIMESTAMPS = range(-(2**63 // 1000), 2**63 // 1000 + 1)  # milliseconds that Spark's microseconds can hold
 
 
-def of_columns(*, bodies: bool = True) -> Column:
-    """Return the fingerprint of a record of Spark's Kafka source; without `bodies` it depends on the lengths of values alone."""
+def of_columns(*, bodies: bool = True, held: bool = True) -> Column:
+    """Return the fingerprint of a record of Spark's Kafka source; without `bodies` it depends on the lengths of values alone.
+
+    If it is not `held`, the fingerprint is that of a record without key and value.
+    """
     from pyspark.sql import functions as F  # commands that only compare records load no Spark
 
-    return F.expr(_OF_COLUMNS.format(part=PART if bodies else 0, digits=DIGITS))
+    text = _OF_COLUMNS.format(part=PART if bodies else 0, digits=DIGITS)
+    return F.expr(text if held else re.sub(r"\b(key|value)\b", "cast(null as binary)", text))
 
 
 def is_of(record: Record, known: str) -> bool:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from frazil.clients.kafka import Kafka
 from frazil.clients.kafka_records import Record
+from frazil.dead_letters.encrypted_bytes import MARK
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.ingest.plan import fingerprint
@@ -48,10 +49,16 @@ def first_replaced(pipeline: Pipeline, kafka: Kafka, letters: DataFrame) -> Plac
 
 
 def _is_of(known: str, record: Record) -> bool:
-    """Return whether a dead letter is of this record: masks leave none of its bytes."""
+    """Return whether a dead letter is of this record: masks leave none of its bytes to compare."""
     return known in map(fingerprint.of_record, (record, replace(record, key=None, value=None)))
 
 
 def _fingerprint(letters: DataFrame) -> Column:
-    """Return the fingerprint of a dead letter's record; that of no record if a column was dropped from the table."""
-    return fingerprint.of_columns() if set(letters.columns) >= _COMPARED else F.lit("")
+    """Return the fingerprint of a dead letter's record; that of no record if a column was dropped from the table.
+
+    Bytes that are encrypted count as none.
+    """
+    if not set(letters.columns) >= _COMPARED:
+        return F.lit("")
+    is_plain = [~F.coalesce(F.startswith(F.col(name), F.lit(MARK)), F.lit(False)) for name in ("key", "value")]
+    return F.when(is_plain[0] & is_plain[1], fingerprint.of_columns()).otherwise(fingerprint.of_columns(held=False))

@@ -69,7 +69,7 @@ def keeps_columns(pipeline: Pipeline, actual: Layout) -> bool:
 
 def check_masked_key(pipeline: Pipeline, made: Selection, actual: Layout) -> None:
     """Raise `MasksDiffer` if the columns of the key have other masks than those by which the table was made."""
-    first, now = shapes(actual)[0].get("mask") or {}, to_json(pipeline.shape).get("mask") or {}
+    first, now = shapes(actual)[0].get("mask") or {}, to_json(pipeline.shape.of_rows).get("mask") or {}
     if first != now and made.masks_of(pipeline.write.key or (), first) != made.masks_of(pipeline.write.key or (), now):
         table, paths = pipeline.table.identifier, ", ".join(first)
         raise MasksDiffer.of(pipeline.name, table, paths=paths, may_accept=False)
@@ -77,7 +77,7 @@ def check_masked_key(pipeline: Pipeline, made: Selection, actual: Layout) -> Non
 
 def take_masks(pipeline: Pipeline, job: JobContext, actual: Layout) -> None:
     """Note the declared shape as that of later rows, which an operator has accepted."""
-    _set(pipeline, job, SHAPES, canonical([*shapes(actual), to_json(pipeline.shape)]))
+    _set(pipeline, job, SHAPES, canonical([*shapes(actual), to_json(pipeline.shape.of_rows)]))
 
 
 def secret_marks(pipeline: Pipeline, read: Callable[[Secret], str]) -> dict[str, str]:
@@ -106,7 +106,7 @@ def check_secrets(pipeline: Pipeline, job: JobContext, actual: Layout) -> None:
 
 def _both(pipeline: Pipeline, actual: Layout) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the masks of the rows that landed last, and the declared ones, by their paths, as a document has them."""
-    had, now = (shape.get("mask") or {} for shape in (shapes(actual)[-1], to_json(pipeline.shape)))
+    had, now = (shape.get("mask") or {} for shape in (shapes(actual)[-1], to_json(pipeline.shape.of_rows)))
     return had, now
 
 

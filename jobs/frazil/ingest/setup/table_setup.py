@@ -82,7 +82,7 @@ def make_tables(
             **layout.declared_properties(pipeline),
             **_mode_properties(pipeline, columns, row_key),
             layout.START: layout.start_property(pipeline),
-            **({layout.SHAPES: canonical([shape])} if (shape := to_json(pipeline.shape)) else {}),
+            **({layout.SHAPES: canonical([shape])} if (shape := to_json(pipeline.shape.of_rows)) else {}),
             **(
                 {MASK_SECRETS: canonical(marks)}
                 if (marks := secret_marks(pipeline, lambda secret: job.secret(secret)))

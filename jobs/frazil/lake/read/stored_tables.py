@@ -201,10 +201,10 @@ def _older(table: IcebergTable) -> Iterator[Find[IcebergSnapshot]]:
 
 
 class Lake:
-    """The tables of an environment's catalog."""
+    """The tables of an environment's catalog; `resolve` gives the values of secrets."""
 
     def __init__(self, environment: Environment, resolve: Resolve) -> None:
-        self._environment, self._resolve = environment, resolve
+        self._environment, self.resolve = environment, resolve
 
     def table(self, identifier: str) -> StoredTable | None:
         """Return the table as it is now; None if there is none. Raises `CatalogUnavailable`."""
@@ -239,7 +239,7 @@ class Lake:
     @cached_property
     def _catalog(self) -> Catalog:
         # Not by `load_catalog`, which would mix in what the user's ~/.pyiceberg.yaml says of a catalog of this name.
-        properties = {**pyiceberg_properties(self._environment, self._resolve), "py-io-impl": _FILES}
+        properties = {**pyiceberg_properties(self._environment, self.resolve), "py-io-impl": _FILES}
         name = self._environment.catalog.name
         match properties.pop("type"):
             case "sql":
