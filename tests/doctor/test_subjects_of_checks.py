@@ -14,10 +14,15 @@ import pytest
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration import (
+    Encrypted,
     Environment,
+    Hmac,
     Kafka,
     Pipeline,
+    Secret,
+    Shape,
     Table,
+    Topic,
     Upsert,
     parse_environment,
 )
@@ -27,7 +32,7 @@ from frazil.doctor.brokers import Broker, of_handshake, of_rights
 from frazil.doctor.check_result import Result, examined
 from frazil.doctor.machine import of_skew, secret_steps
 from frazil.doctor.schema_registry import of_columns
-from frazil.errors import ObjectStoreUnavailable
+from frazil.errors import ObjectStoreUnavailable, SecretUnavailable
 from frazil.local.toolchain import jars
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support.fake_registry import FakeRegistry
@@ -90,9 +95,19 @@ def secured(**kafka: Any) -> Environment:
     return parse_environment(document)
 
 
+def test_the_secrets_of_shapes_have_checks() -> None:
+    shape = Shape(mask={"a": Hmac(Secret(env="MASK"))}, dead_letters=Encrypted(Secret(env="LETTERS")))
+    pipeline = Pipeline(topic=Topic("t", value="avro"), table=Table("s.t"), shape=shape)
+    *_, mask, letters = secret_steps(secured(), (pipeline, pipeline), Secrets({"MASK": "a secret of a mask"}))
+    assert (mask.name, letters.name) == ("secret env MASK", "secret env LETTERS")
+    assert mask.work().result == "ok"
+    with pytest.raises(SecretUnavailable, match="LETTERS"):
+        letters.work()
+
+
 def test_each_secret_has_a_check_that_never_shows_it() -> None:
     secrets = Secrets({"U": "hunter2-user-name"})
-    steps = secret_steps(secured(), secrets)
+    steps = secret_steps(secured(), (), secrets)
     checks = list(examined(steps, seconds=5, total_seconds=5))
     assert [(check.name, check.result) for check in checks] == [("secret env U", "ok"), ("secret env P", "failed")]
     assert checks[1].found == "it is not set"

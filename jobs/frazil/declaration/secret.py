@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -41,9 +41,12 @@ class Secret:
 
 
 def secrets_in(part: object) -> Iterator[Secret]:
-    """Yield the secrets that a declared value, like an environment, names."""
+    """Yield the secrets that a declared value, like an environment, or a collection of them names."""
     if isinstance(part, Secret):
         yield part
+    elif isinstance(part, Mapping | tuple | list):
+        for one in part.values() if isinstance(part, Mapping) else part:
+            yield from secrets_in(one)
     elif is_dataclass(part):
         for each in fields(part):
             yield from secrets_in(getattr(part, each.name))

@@ -114,7 +114,7 @@ def _of_services(
     lake = Lake(environment, secrets.read)
     broker = Broker(settings=environment.kafka, kafka=kafka, now=now(), seconds=SERVICE_SECONDS / 2)
     return [
-        *secret_steps(environment, secrets),
+        *secret_steps(environment, pipelines, secrets),
         *broker.steps,
         *topics_read.steps(pipelines, kafka),
         *lake_access.steps(pipelines, environment, secrets, lake, new_id),

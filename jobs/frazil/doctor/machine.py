@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 
 from frazil.clients.reachability import clock_skew
 from frazil.clients.secrets import Secrets, reference
-from frazil.declaration import Environment
+from frazil.declaration import Environment, Pipeline
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestCatalog
 from frazil.declaration.secret import Secret, secrets_in
 from frazil.doctor.check_result import Check, Step
@@ -112,9 +112,10 @@ def _installed(name: str) -> str | None:
         return None
 
 
-def secret_steps(environment: Environment, secrets: Secrets) -> list[Step]:
-    """Return one step for each secret of an environment."""
-    named = {reference(secret): secret for secret in secrets_in(environment)}
+def secret_steps(environment: Environment, pipelines: Sequence[Pipeline], secrets: Secrets) -> list[Step]:
+    """Return one step for each secret of an environment, and of the shapes of pipelines."""
+    parts = (environment, *(pipeline.shape for pipeline in pipelines))
+    named = {reference(secret): secret for secret in secrets_in(parts)}
     return [Step(name=f"secret {name}", work=partial(_read, name, one, secrets)) for name, one in named.items()]
 
 

@@ -205,3 +205,19 @@ def becomes(column: Scalar, new: Scalar) -> bool:
         case Primitive(a), Primitive(b):
             return (a, b) in _BECOMES
     return False
+
+
+def type_at(row: Struct, path: str) -> Type | None:
+    """Return the type at a path with dots, `element` of lists and `key` and `value` of maps; None if there is none."""
+    found: Type | None = row
+    for name in path.split("."):
+        match found:
+            case Struct(fields):
+                found = next((field.type for field in fields if field.name == name), None)
+            case ListOf(element) if name == "element":
+                found = element
+            case MapOf(key, value):
+                found = {"key": key, "value": value}.get(name)
+            case _:
+                return None
+    return found

@@ -19,7 +19,7 @@ from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import folded
-from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside, type_at
 
 _INNER, _OUTER = "_frazil_hmac_inner_", "_frazil_hmac_outer_"
 _BLOCK, _SHORTEST = 64, 16
@@ -259,26 +259,10 @@ def _now(of: Type | None, path: Sequence[str]) -> list[str]:
     return [*path]
 
 
-def column_at(row: Struct, path: str) -> Type | None:
-    """Return the type at the path of a mask; None if the row has no such place."""
-    found: Type | None = row
-    for name in path.split("."):
-        match found:
-            case Struct(fields):
-                found = next((field.type for field in fields if field.name == name), None)
-            case ListOf(element) if name == "element":
-                found = element
-            case MapOf(key, value):
-                found = {"key": key, "value": value}.get(name)
-            case _:
-                return None
-    return found
-
-
 def lost(source: Struct, table: Struct, masks: Mapping[str, Mask]) -> set[str]:
     """Return the paths of masks that columns of the table have, and fields of the topic have no more."""
     now = zip(masks, named_now(source, masks), strict=True)
-    return {path for path, here in now if column_at(source, here) is None and column_at(table, path) is not None}
+    return {path for path, here in now if type_at(source, here) is None and type_at(table, path) is not None}
 
 
 def check_aliases(versions: Iterable[Struct], masks: Mapping[str, Mask], where: str) -> None:

@@ -15,14 +15,13 @@ from frazil.clients.secrets import reference
 from frazil.declaration import Hmac, Pipeline, Secret
 from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.shape import HEADERS, KEY
-from frazil.decode.shape.row_masks import column_at
-from frazil.decode.shape.selection import Selection
 from frazil.errors import InvalidInput, MasksDiffer
 from frazil.lake.layout import SHAPES, Layout, shapes
 from frazil.lake.ledger.next_offsets import canonical
-from frazil.schemas.types import Kind, Primitive
+from frazil.schemas.types import Kind, Primitive, type_at
 
 if TYPE_CHECKING:
+    from frazil.decode.shape.selection import Selection
     from frazil.job.context import JobContext
 
 MASK_SECRETS = "frazil.mask-secrets"
@@ -59,7 +58,7 @@ def keeps_columns(pipeline: Pipeline, actual: Layout) -> bool:
         if pipeline.write.has_key and is_of_key:
             return False
         made_text, makes_text = (side.get(path, {}).get("type") in _MAKE_TEXT for side in (had, now))
-        was = column_at(actual.row, path)
+        was = type_at(actual.row, path)
         # The former type of a masked column is not known. One that is not in the table is new, or a landing refuses it.
         may_differ = path in had or was not in (None, Primitive(Kind.STRING))
         if is_of_row and made_text is not makes_text and may_differ:
