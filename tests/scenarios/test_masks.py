@@ -289,6 +289,37 @@ def test_a_mask_of_a_field_that_the_topic_lost_stays_declared(shop_of: ShopOf) -
     assert {row["id"]: row["email"] for row in shop.landed()} == {1: hidden("a"), 2: None}
 
 
+def test_a_lost_field_of_a_flattened_struct_keeps_its_mask(shop_of: ShopOf) -> None:
+    shape = Shape(select="id, customer.*", mask={"customer.email": KEYED})
+    columns = ("id long", "customer struct<email: string, land: string>")
+    shop = shop_of(value_format="json", columns=columns, shape=shape)
+    value = b'{"id": 1, "customer": {"email": "a", "land": "NO"}}'
+    shop.produce([value])
+    shop.drain()
+    topic = replace(shop.pipeline.topic, value=Json(columns=("id long", "customer struct<land: string>")))
+    shop.pipeline = replace(shop.pipeline, topic=topic)
+    shop.produce([value.replace(b"1", b"2")])
+    shop.drain()
+    assert {row["id"]: (row["email"], row["land"]) for row in shop.landed()} == {
+        1: (hidden("a"), "NO"),
+        2: (None, "NO"),
+    }
+
+
+def test_many_masks_cost_as_much_as_their_number(shop_of: ShopOf) -> None:
+    """Their expressions are one for each, also where structs hold structs: twice as many for each would not end here."""
+    names = [f"f{n}" for n in range(40)]
+    inner = ", ".join(f"{name}: string" for name in names)
+    columns = (*(f"{name} string" for name in names), f"a struct<b: struct<c: struct<{inner}>>>")
+    paths = [*names, *(f"a.b.c.{name}" for name in names)]
+    shop = shop_of(value_format="json", columns=columns, shape=Shape(mask=dict.fromkeys(paths, Redact())))
+    values = dict.fromkeys(names, "x")
+    shop.produce([json.dumps({**values, "a": {"b": {"c": values}}}).encode()])
+    shop.drain()
+    (row,) = shop.landed()
+    assert {row["f39"], row["a"]["b"]["c"]["f0"], row["a"]["b"]["c"]["f39"]} == {"***"}
+
+
 @pytest.mark.parametrize(
     ("shape", "what"),
     [

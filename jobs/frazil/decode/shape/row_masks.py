@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -159,10 +159,11 @@ class Masks:
         return made
 
     def _fields(self, value: Column, of: Struct, tree: Tree) -> Column:
+        made = value  # each value is read from the row as it was: of the growing one, expressions would double
         for each in of.fields:
             if (name := _named(tree, each)) is not None:
-                value = value.withField(f"`{each.name}`", self._value(value[each.name], each.type, tree[name]))
-        return value
+                made = made.withField(f"`{each.name}`", self._value(value[each.name], each.type, tree[name]))
+        return made
 
     def _value(self, value: Column, of: Type, tree: Mask | Tree) -> Column:
         match tree, of:
@@ -259,10 +260,11 @@ def _now(of: Type | None, path: Sequence[str]) -> list[str]:
     return [*path]
 
 
-def lost(source: Struct, table: Struct, masks: Mapping[str, Mask]) -> set[str]:
-    """Return the paths of masks that columns of the table have, and fields of the topic have no more."""
+def lost(source: Struct, table: Struct, masks: Mapping[str, Mask], first: Collection[str]) -> set[str]:
+    """Return the paths of masks of fields that the topic had and has no more: columns of the table, or in its `first` masks."""
     now = zip(masks, named_now(source, masks), strict=True)
-    return {path for path, here in now if type_at(source, here) is None and type_at(table, path) is not None}
+    gone = [path for path, here in now if type_at(source, here) is None]
+    return {path for path in gone if path in first or type_at(table, path) is not None}
 
 
 def check_aliases(versions: Iterable[Struct], masks: Mapping[str, Mask], where: str) -> None:

@@ -84,15 +84,20 @@ class Selection:
 
 
 def selection(
-    pipeline: Pipeline, spark: SparkSession, source: Struct, key: Struct | None, table: Struct = _NO_COLUMNS
+    pipeline: Pipeline,
+    spark: SparkSession,
+    source: Struct,
+    key: Struct | None,
+    table: Struct = _NO_COLUMNS,
+    first: Collection[str] = (),
 ) -> Selection:
     """Return the declared columns of rows of the type `source`. Expressions may read the fields of the record's `key`, too.
 
-    A mask of a column of the `table` that the rows have no more does nothing. Raises `InvalidInput` if the columns or the masks do
-    not fit these rows.
+    A mask of a field that the rows had does nothing: of a column of the `table`, or one of its `first` masks. Raises `InvalidInput`
+    if the columns or the masks do not fit these rows.
     """
     where, added = f"pipeline {pipeline.name}, shape.select", added_columns(pipeline.envelope)
-    hidden = _masked(pipeline, source, table)
+    hidden = _masked(pipeline, source, table, first)
     own = tuple(Output(field, (field.name,)) for field in hidden.fields if field.name in added)
     source_row = Struct(tuple(field for field in hidden.fields if field.name not in added))
     row = spark_struct(readable(source_row, key))
@@ -115,10 +120,10 @@ def selection(
     return made
 
 
-def _masked(pipeline: Pipeline, source: Struct, table: Struct) -> Struct:
+def _masked(pipeline: Pipeline, source: Struct, table: Struct, first: Collection[str]) -> Struct:
     """Return the row type after the declared masks: of the row before a change, too."""
     where, declared = f"pipeline {pipeline.name}, shape.mask", of_fields(pipeline.shape.masks)
-    gone = lost(source, table, declared)
+    gone = lost(source, table, declared, first)
     masks = named_now(source, {path: mask for path, mask in declared.items() if path not in gone})
     names = {path.partition(".")[0] for path in masks}
     before = {each.name for each in source.fields if each.source == BEFORE_COLUMN}

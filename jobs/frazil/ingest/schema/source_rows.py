@@ -15,6 +15,7 @@ from frazil.errors import IncompatibleSchema
 from frazil.ingest.setup.existing_table import layout_of
 from frazil.ingest.setup.table_masks import check_masked_key
 from frazil.job.context import JobContext
+from frazil.lake.layout import shapes
 from frazil.schemas.evolution.table_mapping import Landing, landing
 from frazil.schemas.json_columns import with_texts, with_variants
 from frazil.schemas.types import Struct
@@ -57,10 +58,12 @@ class SourceRows:
         if self._typed[:2] != (versions, fields):
             source, masks = landing(_NOTHING, versions), of_fields(self._pipeline.shape.masks)
             check_aliases((row for _, row in versions), masks, f"pipeline {self._pipeline.name}, shape.mask")
-            table = self._table()
-            made = selection(self._pipeline, self._job.spark, with_texts(source.target), fields, table)
-            if self._pipeline.write.key and table.fields:
-                check_masked_key(self._pipeline, made, layout_of(self._job.iceberg, self._pipeline))
+            table, is_masked = self._table(), bool(self._pipeline.shape.mask)
+            layout = layout_of(self._job.iceberg, self._pipeline) if is_masked and table.fields else None
+            first = shapes(layout)[0].get("mask") or {} if layout is not None else {}
+            made = selection(self._pipeline, self._job.spark, with_texts(source.target), fields, table, first)
+            if layout is not None:
+                check_masked_key(self._pipeline, made, layout)
             self._typed = versions, fields, made, source.incompatible
         return self._typed[2]
 
