@@ -278,6 +278,35 @@ def test_a_new_field_with_the_name_of_a_renamed_one_is_refused(shop_of: ShopOf) 
     }
 
 
+def test_a_version_that_gives_a_masked_name_away_later_is_rejected(shop_of: ShopOf) -> None:
+    versions = [record("Person", id="long", **dict.fromkeys(names, "string")) for names in (("email",), ("mail",))]
+    versions.append(record("Person", id="long", mail="string", email="string"))
+    for version in versions[1:]:
+        version["fields"][1] |= {"aliases": ["email"], "default": ""}
+    versions[2]["fields"][2]["default"] = ""
+    shop = shop_of(shape=Shape(mask={"email": KEYED}), partitions=1, on_error=ErrorMode.DEAD_LETTER)
+    for number, version in enumerate(versions):
+        value = {"id": number, **{field["name"]: "a" for field in version["fields"][1:]}}
+        shop.produce([frame(shop.register(version), avro(version, value))])
+        shop.drain()
+    assert {row["id"]: row["mail"] for row in shop.landed()} == {0: hidden("a"), 1: hidden("a")}
+    assert [letter["reason"] for letter in shop.dead()] == ["incompatible_schema"]
+
+
+@pytest.mark.parametrize("other", [KEYED, Redact()])
+def test_both_names_of_a_field_may_have_the_same_mask(shop_of: ShopOf, other: Any) -> None:
+    value = record("Person", id="long", mail="string")
+    value["fields"][1]["aliases"] = ["email"]
+    shop = shop_of(shape=Shape(mask={"email": KEYED, "mail": other}))
+    shop.produce([frame(shop.register(value), avro(value, {"id": 1, "mail": "a"}))])
+    if other is KEYED:
+        shop.drain()
+        assert [row["mail"] for row in shop.landed()] == [hidden("a")]
+        return
+    with pytest.raises(InvalidInput, match="email is mail now, and both have masks, which are not the same"):
+        shop.drain()
+
+
 def test_a_mask_of_a_field_that_the_topic_lost_stays_declared(shop_of: ShopOf) -> None:
     shop = shop_of(value_format="json", columns=("id long", "email string"), shape=Shape(mask={"email": KEYED}))
     shop.produce([b'{"id": 1, "email": "a"}'])
@@ -410,11 +439,12 @@ def test_changed_masks_of_a_table_are_decided(shop_of: ShopOf) -> None:
         (Append(), {"order_id": KEYED}, {}),
         (Append(), {"order_id": KEYED}, {"order_id": Nullify()}),
         (Upsert(key="number"), {"card.number": KEYED}, {}),
+        (Append(), {}, {"income": Redact()}),
     ],
 )
 def test_masks_that_change_keys_or_types_are_not_accepted(shop_of: ShopOf, write: Any, before: Any, after: Any) -> None:
-    is_flat = "card.number" in before
-    shape = Shape(mask=before or None, select="id, card.*" if is_flat else None)
+    is_flat = not {"card.number", "income"}.isdisjoint({**before, **after})
+    shape = Shape(mask=before or None, select="id, card.*, income as money" if is_flat else None)
     shop = shop_of(write=write, key_format="text", shape=shape)
     shop.produce([frame(shop.register(ROW), avro(ROW, person(1)))] if is_flat else shop.orders(1, shop.register()))
     shop.drain()
@@ -468,6 +498,22 @@ def test_a_dead_letter_has_the_masked_view_and_no_bytes(shop_of: ShopOf) -> None
     seen = json.loads(failed.masked or "")
     assert (seen["email"], seen["note"], seen["card"]["kind"]) == (hidden(f"{CANARY}@mail"), None, "visa")
     assert "_decoded" not in seen
+
+
+def test_the_masked_view_has_no_omitted_values(shop_of: ShopOf) -> None:
+    shop = shop_of(
+        write=Upsert(),
+        key_format="avro",
+        envelope=Debezium(),
+        shape=Shape(mask={"note": KEYED}),
+        on_error=ErrorMode.DEAD_LETTER,
+        max_rejected_percent=100,
+    )
+    source = Source(shop)
+    source.write("u", 1, customer="a", note=PLACEHOLDER)
+    assert shop.drain().rejected == {"value_unavailable": 1}
+    (letter,) = shop.dead()
+    assert (json.loads(letter["masked"])["customer"], json.loads(letter["masked"])["note"]) == ("a", None)
 
 
 @pytest.mark.parametrize("write", [Append(), Upsert()])

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.dead_letters.encrypted_bytes import Encryption
-from frazil.decode.decoded_columns import CHANGE, DECODED, DETAIL, MASKED, REASON, SCHEMA_ID, as_read
+from frazil.decode.decoded_columns import CHANGE, DECODED, DETAIL, MASKED, REASON, SCHEMA_ID, UNAVAILABLE, as_read
 from frazil.schemas.metadata import HEADERS
 from frazil.schemas.reasons import MESSAGES
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -78,7 +78,9 @@ def _masked(rejected: DataFrame) -> Column:
     """Return the decoded value with its masks as JSON; null if the record was not decoded."""
     fields = rejected.select(f"{MASKED}.*").columns
     names = [name for name in fields if name != DECODED and name not in {field.name for field in CHANGE}]
-    row = F.struct(*(F.col(MASKED)[name].alias(name) for name in names))
+    omitted = F.col(MASKED)[UNAVAILABLE] if UNAVAILABLE in fields else F.lit(None).cast("array<string>")
+    is_there = {name: ~F.coalesce(F.array_contains(omitted, name), F.lit(False)) for name in names}
+    row = F.struct(*(F.when(is_there[name], F.col(MASKED)[name]).alias(name) for name in names))
     return F.when(F.col(MASKED)[DECODED], F.to_json(row, {"ignoreNullFields": "false"}))
 
 

@@ -164,6 +164,7 @@ class MasksDiffer(DecisionRequired):
         do = "Declare the masks as before, or name another table and delete this one"
         if not may_accept:
             what += ". The new ones give columns another type, or a key other values"
+            do = "Declare the masks as before, of renamed fields by the earlier names, or name another table and delete this one"
         return cls(what, pipeline=pipeline, events=("mask-from-now-on",) if may_accept else (), do=do, table=table)
 
 

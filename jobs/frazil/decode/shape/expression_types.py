@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -38,6 +39,19 @@ def typed(spark: SparkSession, row: T.StructType, expression: RowExpression, wha
         said = "compares a time with a text such as 'today', of which Spark makes the time at which it runs"
         raise InvalidInput(f"{what} {said}", where=where, do="Write a date, such as date '2026-01-31'")
     return found
+
+
+def typed_together(
+    spark: SparkSession, row: T.StructType, expressions: Sequence[tuple[RowExpression, str]], where: str
+) -> list[T.DataType]:
+    """Return the types of several expressions, by one plan; each has what it is in a message. Raises as `typed` does."""
+    if len(expressions) > 1 and not any(expression.may_be_now for expression, _ in expressions):
+        named = (F.expr(one.sql(_NAME)).alias(f"c{number}") for number, (one, _) in enumerate(expressions))
+        with suppress(PySparkException, Py4JJavaError):  # each by itself says which one it is
+            found = spark.createDataFrame([], T.StructType([T.StructField(_NAME, row)])).select(*named)
+            cast(Any, found)._jdf.queryExecution().optimizedPlan()
+            return [field.dataType for field in found.schema]
+    return [typed(spark, row, expression, what, where) for expression, what in expressions]
 
 
 def has_type(spark: SparkSession, name: str, row: T.StructType, sql: str) -> bool:

@@ -251,7 +251,8 @@ def _now(of: Type | None, path: Sequence[str]) -> list[str]:
     name, *rest = path
     match of:
         case Struct(fields):
-            found = next((each for each in fields if _named({name: Nullify()}, each) is not None), None)
+            same = (each for each in fields if each.name == name)
+            found = next(same, None) or next((each for each in fields if name in map(folded, each.aliases)), None)
             return [found.name if found else name, *_now(found.type if found else None, rest)]
         case ListOf(element):
             return [name, *_now(element, rest)]
@@ -262,8 +263,7 @@ def _now(of: Type | None, path: Sequence[str]) -> list[str]:
 
 def lost(source: Struct, table: Struct, masks: Mapping[str, Mask], first: Collection[str]) -> set[str]:
     """Return the paths of masks of fields that the topic had and has no more: columns of the table, or in its `first` masks."""
-    now = zip(masks, named_now(source, masks), strict=True)
-    gone = [path for path, here in now if type_at(source, here) is None]
+    gone = [path for path in masks if type_at(source, ".".join(_now(source, path.split(".")))) is None]
     return {path for path in gone if path in first or type_at(table, path) is not None}
 
 

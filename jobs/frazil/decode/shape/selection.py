@@ -14,7 +14,7 @@ from frazil.declaration.checks.select_list import Selected
 from frazil.declaration.checks.sql_expressions import RowExpression
 from frazil.declaration.envelopes import BEFORE_COLUMN, added_columns
 from frazil.declaration.shape import Hmac
-from frazil.decode.shape.expression_types import typed
+from frazil.decode.shape.expression_types import typed_together
 from frazil.decode.shape.row_masks import lost, masked, masks_inside, named_now, of_fields
 from frazil.decode.spark_types import row_type, spark_struct
 from frazil.errors import InvalidInput
@@ -103,7 +103,8 @@ def selection(
     row = spark_struct(readable(source_row, key))
     outputs: list[Output] = []
     for one in pipeline.shape.selected:
-        outputs += _outputs(spark, source_row, row, one, where)
+        outputs += _outputs(source_row, row, one, where)
+    outputs = _typed(spark, row, outputs, where)
     names = [output.field.name for output in outputs]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InvalidInput(
@@ -124,7 +125,13 @@ def _masked(pipeline: Pipeline, source: Struct, table: Struct, first: Collection
     """Return the row type after the declared masks: of the row before a change, too."""
     where, declared = f"pipeline {pipeline.name}, shape.mask", of_fields(pipeline.shape.masks)
     gone = lost(source, table, declared, first)
-    masks = named_now(source, {path: mask for path, mask in declared.items() if path not in gone})
+    declared = {path: mask for path, mask in declared.items() if path not in gone}
+    masks = named_now(source, declared)
+    for path, mask in declared.items():
+        (here,) = named_now(source, {path: mask})
+        if masks[here] != mask:
+            said = f"{path} is {here} now, and both have masks, which are not the same"
+            raise InvalidInput(said, where=where, do="Declare one of them")
     names = {path.partition(".")[0] for path in masks}
     before = {each.name for each in source.fields if each.source == BEFORE_COLUMN}
     before &= {*added_columns(pipeline.envelope)}
@@ -186,7 +193,8 @@ def readable(source: Struct, key: Struct | None) -> Struct:
     return Struct((*source.fields, *more))
 
 
-def _outputs(spark: SparkSession, source: Struct, row: T.StructType, one: Selected, where: str) -> Iterator[Output]:
+def _outputs(source: Struct, row: T.StructType, one: Selected, where: str) -> Iterator[Output]:
+    """Yield what an element of the list selects; what is computed has no type yet."""
     if one.value is None:
         columns = {field.name for field in source.fields}
         if lacking := [name for name in one.excepted if name not in columns]:
@@ -204,12 +212,22 @@ def _outputs(spark: SparkSession, source: Struct, row: T.StructType, one: Select
         is_same = path == (one.name,)
         yield Output(found if is_same else _renamed(found, one.name), path)
     else:
-        kind = typed(spark, row, one.value, f"{one.value.text} as {one.name}", where)
-        made = row_type(kind)
-        if made is None:
-            what = f"{one.value.text} as {one.name} is of the type {kind.simpleString()}, which no column has"
-            raise InvalidInput(what, where=where, do="Write cast(… as string), or another type")
-        yield Output(Field(one.name, made), value=one.value)
+        yield Output(Field(one.name, _NO_COLUMNS), value=one.value)
+
+
+def _typed(spark: SparkSession, row: T.StructType, outputs: Sequence[Output], where: str) -> list[Output]:
+    """Return the outputs with the types that Spark says."""
+    asked = [(output.value, output.text) for output in outputs if output.value is not None]
+    kinds, found = iter(typed_together(spark, row, asked, where)), list[Output]()
+    for output in outputs:
+        if output.value is not None:
+            made = row_type(kind := next(kinds))
+            if made is None:
+                what = f"{output.text} is of the type {kind.simpleString()}, which no column has"
+                raise InvalidInput(what, where=where, do="Write cast(… as string), or another type")
+            output = replace(output, field=replace(output.field, type=made))
+        found.append(output)
+    return found
 
 
 def _at(source: Struct, path: Sequence[str]) -> Field | None:

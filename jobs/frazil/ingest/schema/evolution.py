@@ -149,7 +149,8 @@ class Evolution:
     def explain(self, one: Refused, record: Record | None = None) -> str:
         """Return what is wrong with a rejected record, as far as Kafka, unless it is given, and the registry say it."""
         if one.detail is not None:
-            about = one.detail.partition(": ")[0]  # then a value of the record, which no log has
+            is_declared = one.reason in (Reason.TRANSFORM_FAILED, Reason.EVENT_TIME)
+            about = one.detail if is_declared else one.detail.partition(": ")[0]  # then a value, which no log has
             return f"{MESSAGES[Reason(one.reason)]}: {about}"
         if record is None:
             topic, place = self._pipeline.topic.name, {one.partition: one.offset}

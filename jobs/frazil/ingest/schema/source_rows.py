@@ -57,7 +57,8 @@ class SourceRows:
         fields = key()
         if self._typed[:2] != (versions, fields):
             source, masks = landing(_NOTHING, versions), of_fields(self._pipeline.shape.masks)
-            check_aliases((row for _, row in versions), masks, f"pipeline {self._pipeline.name}, shape.mask")
+            rows = (row for number, row in versions if number not in source.incompatible)
+            check_aliases(rows, masks, f"pipeline {self._pipeline.name}, shape.mask")
             table, is_masked = self._table(), bool(self._pipeline.shape.mask)
             layout = layout_of(self._job.iceberg, self._pipeline) if is_masked and table.fields else None
             first = shapes(layout)[0].get("mask") or {} if layout is not None else {}

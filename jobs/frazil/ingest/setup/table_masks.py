@@ -58,7 +58,7 @@ def keeps_columns(pipeline: Pipeline, actual: Layout) -> bool:
         if pipeline.write.has_key and is_of_key:
             return False
         made_text, makes_text = (side.get(path, {}).get("type") in _MAKE_TEXT for side in (had, now))
-        was = type_at(actual.row, path)
+        was = type_at(actual.row, _column(pipeline, parts))
         # The former type of a masked column is not known. One that is not in the table is new, or a landing refuses it.
         may_differ = path in had or was not in (None, Primitive(Kind.STRING))
         if is_of_row and made_text is not makes_text and may_differ:
@@ -116,6 +116,15 @@ def _paths_of_key(pipeline: Pipeline) -> Iterator[list[str]]:
     for one in pipeline.shape.selected:
         if one.value is not None and one.name in names:
             yield from map(list, one.value.paths)
+
+
+def _column(pipeline: Pipeline, parts: list[str]) -> str:
+    """Return the path that a field of the topic has in the table: select may rename or flatten it."""
+    for one in pipeline.shape.selected:
+        path = list(one.value.path) if one.value is not None else []
+        if path and parts[: len(path)] == path and (one.name or len(parts) > len(path)):
+            return ".".join([*([one.name] if one.name else []), *parts[len(path) :]])
+    return ".".join(parts)
 
 
 def _set(pipeline: Pipeline, job: JobContext, name: str, value: str) -> None:
