@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Tableflow, check
-from frazil.declaration.shape import mask_secrets
+from frazil.declaration.shape import shape_secrets
 from frazil.release.manifest import Release
 from frazil.rollout.desired import Mode
 from infra.alarms import LATEST_MINUTES, OUTAGE_PERIODS, SEEN
@@ -147,7 +147,7 @@ def _secrets_of_masks(deployment: Deployment, pipelines: Sequence[Pipeline]) -> 
     """Find secrets of masks that the jobs' roles could not read."""
     names = deployment.names
     begins = f"arn:{names.partition}:secretsmanager:{deployment.region}:{deployment.account}:secret:{names.secret('')}"
-    for name in mask_secrets(pipelines):
+    for name in shape_secrets(pipelines):
         if not name.startswith(begins):
             what = "no role of the environment may read the secret of a mask"
             yield Problem("pipelines.shape.mask", what, f"Name it by its ARN, which begins with {begins}")

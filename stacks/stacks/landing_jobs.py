@@ -9,7 +9,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline, canonical, digest
 from frazil.declaration.documents.document import document
-from frazil.declaration.shape import mask_secrets
+from frazil.declaration.shape import shape_secrets
 from frazil.release.manifest import Release, Role
 from frazil.rollout.desired import INGEST, MAINTAIN, Desired, Mode, desired_document, desired_key, job_name
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
@@ -172,7 +172,7 @@ def _job_role(
         "log_prefix": job,
         "log_group": names.log_group(job),
         "key": foundation.key_arn,
-        "secrets": [confluent.secret_arn, *mask_secrets(pipelines)],
+        "secrets": [confluent.secret_arn, *shape_secrets(pipelines)],
     }
     values = own.values(document, **more)
     applications = {"applications": foundation.application_ids}

@@ -20,7 +20,7 @@ from frazil.declaration import (
     Topic,
     Truncate,
 )
-from frazil.declaration.shape import mask_secrets
+from frazil.declaration.shape import shape_secrets
 from tests.declaration.problems_of import problems_of
 
 _KEYED = Hmac(Secret(env="K"))
@@ -59,4 +59,4 @@ def test_dead_letters_are_encrypted_next_to_masks_only() -> None:
     assert "no mask is declared" in problems_of(lambda: Shape(dead_letters=kept))["shape.dead_letters"]
     shape = Shape(mask={"a": _KEYED}, dead_letters=kept)
     pipeline = Pipeline(topic=Topic("t", value="avro"), table=Table("s.t"), write=Append(), shape=shape)
-    assert mask_secrets([pipeline]) == ["frazil/dev/letters"]
+    assert shape_secrets([pipeline]) == ["frazil/dev/letters"]

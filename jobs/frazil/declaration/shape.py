@@ -167,7 +167,7 @@ class Shape:
         return select_list(self.select or "*") if self.has_columns else ()
 
 
-def mask_secrets(pipelines: Iterable[Pipeline]) -> list[str]:
+def shape_secrets(pipelines: Iterable[Pipeline]) -> list[str]:
     """Return the secrets in AWS Secrets Manager that the shapes of these pipelines need, by name or ARN."""
     of = [one for each in pipelines for one in (*each.shape.masks.values(), each.shape.dead_letters)]
     found = (one.secret.secretsmanager for one in of if isinstance(one, Hmac | Encrypted))
