@@ -96,3 +96,10 @@ def test_a_string_that_is_too_long_for_a_variant_has_no_row(spark: SparkSession)
         LONGEST: True,
         LONGEST + 1: False,
     }
+
+
+def test_many_variants_cost_as_much_as_their_number(spark: SparkSession) -> None:
+    """Their expressions are one for each: twice as many for each would not end here."""
+    of = Struct(tuple(Field(f"f{n}", VARIANT) for n in range(40)))
+    (found,) = made(spark, of, ("[1]",) * 40)
+    assert json.loads(found) == {f"f{n}": [1] for n in range(40)}

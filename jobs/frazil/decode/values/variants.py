@@ -20,10 +20,11 @@ _ESCAPE, _STRING = r"\\.", r'"[^"]*"'
 
 def as_variants(row: Column, of: Struct) -> Column:
     """Return the row with variants in the place of JSON text, where `of` has them; null where none can be made."""
+    made = row  # each text is read from the row as it was: of the growing one, expressions would double
     for field in of.fields:
         if has_variants(field.type):
-            row = row.withField(f"`{field.name}`", _made(row[field.name], field.type))
-    return row
+            made = made.withField(f"`{field.name}`", _made(row[field.name], field.type))
+    return made
 
 
 def settled(row: Column, texts: Column, of: Struct) -> Column:
