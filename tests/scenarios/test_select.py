@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from frazil.clients.registry.schemas import SchemaType
-from frazil.declaration import Append, Changelog, Debezium, ErrorMode, EventTime, Order, Shape, Upsert
+from frazil.declaration import Append, Changelog, Debezium, ErrorMode, EventTime, Order, Redact, Shape, Upsert
 from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.ingest.preview.preview import preview
 from frazil.ingest.proof_landing import replay
+from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_where import FORMATS, PAGE, PROTO, state_of, totals
 from tests.support.debezium_events import PLACEHOLDER, Source
 from tests.support.keyed_topic import record
@@ -340,3 +341,46 @@ def test_a_tombstone_that_is_a_row_of_nulls_has_no_declared_values(shop_of: Shop
     shop.produce([*shop.orders(1, shop.register()), None])
     shop.drain()
     assert sorted(str(row["origin"]) for row in shop.landed()) == ["None", "x"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "column"),
+    [
+        (Shape(select="id, customer, note as remark"), Shape(select="id, customer, note as comment"), "comment"),
+        (Shape(select="id, customer, upper(note) as remark"), Shape(select="id, customer, note as remark"), "remark"),
+        (Shape(select="id, customer as note"), Shape(select="id, note"), "note"),
+        (Shape(select="id, customer"), Shape(), "note"),
+        (Shape(), Shape(mask={"note": Redact()}), "note"),
+        (Shape(select="id, note"), Shape(select="*"), None),
+        (Shape(select="* except (customer)"), Shape(select="note, id, upper(customer) as who"), None),
+    ],
+)
+def test_an_omitted_value_stays_in_a_column_that_was_always_made_so(
+    shop_of: ShopOf, before: Shape, after: Shape, column: str | None
+) -> None:
+    """Else the row would keep the value of another field, of another expression, a plain one, or null."""
+    shop = shop_of(
+        write=Upsert(),
+        key_format="avro",
+        envelope=Debezium(),
+        shape=before,
+        on_error=ErrorMode.DEAD_LETTER,
+        max_rejected_percent=100,
+    )
+    source = Source(shop)
+    source.write("c", 1, customer="cust", note="big")
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, shape=after)
+    if after.mask:
+        shop.accept(Accepted.MASK_FROM_NOW_ON)
+    source.write("u", 1, customer="cust2", note=PLACEHOLDER)
+    rejected = shop.drain().rejected
+    (row,) = shop.landed()
+    if column is None:
+        assert (rejected, row["note"]) == ({}, "big")
+        return
+    assert rejected == {"omitted_value": 1}
+    source.write("u", 1, customer="cust3", note="new")
+    shop.drain()
+    (row,) = shop.landed()
+    assert row[column] == ("***" if after.mask else "new")

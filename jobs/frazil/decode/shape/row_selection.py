@@ -73,7 +73,7 @@ class RowSelection:
         """Return whether a change omits a value of which something else than a column of the table is made."""
         found = F.lit(False)
         for name, output in self.of.items():
-            if output.column is None:
+            if output.column is None or not output.is_kept:
                 found |= omits(SOURCE, output.reads, has_changes=self.has_changes) & self._is_asked(name)
         return found
 
@@ -122,7 +122,7 @@ class RowSelection:
         names = [
             F.when(F.array_contains(there, output.column), F.lit(name))
             for name, output in self.of.items()
-            if output.column is not None
+            if output.column is not None and output.is_kept
         ]
         found = F.array_compact(F.array(F.lit(None).cast("string"), *names))
         return F.when(there.isNotNull() & (F.size(found) > 0), found)

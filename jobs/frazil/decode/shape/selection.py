@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from frazil.declaration import Pipeline
-from frazil.declaration.checks.select_list import Selected
+from frazil.declaration.checks.select_list import Selected, select_list
 from frazil.declaration.checks.sql_expressions import RowExpression
+from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.envelopes import BEFORE_COLUMN, added_columns
 from frazil.declaration.shape import Hmac
 from frazil.decode.shape.expression_types import typed_together
@@ -27,11 +28,15 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A column of the table, and what it is of: the field at a `path` of the source's row, or the `value` of an expression."""
+    """A column of the table, and what it is of: the field at a `path` of the source's row, or the `value` of an expression.
+
+    `is_kept`: where a change omits the value, the row keeps the one that it has, which was made in the same way.
+    """
 
     field: Field
     path: tuple[str, ...] = ()
     value: RowExpression | None = None
+    is_kept: bool = True
 
     @property
     def column(self) -> str | None:
@@ -89,20 +94,20 @@ def selection(
     source: Struct,
     key: Struct | None,
     table: Struct = _NO_COLUMNS,
-    first: Collection[str] = (),
+    had: Sequence[Mapping[str, Any]] = (),
 ) -> Selection:
     """Return the declared columns of rows of the type `source`. Expressions may read the fields of the record's `key`, too.
 
-    A mask of a field that the rows had does nothing: of a column of the `table`, or one of its `first` masks. Raises `InvalidInput`
-    if the columns or the masks do not fit these rows.
+    `had` are the shapes of the rows of an existing `table`, the first one first. A mask of a field that the rows of the first one
+    had, or of a column, does nothing. Raises `InvalidInput` if the columns or the masks do not fit these rows.
     """
     where, added = f"pipeline {pipeline.name}, shape.select", added_columns(pipeline.envelope)
-    hidden = _masked(pipeline, source, table, first)
+    hidden = _masked(pipeline, source, table, (had[0].get("mask") or {}) if had else {})
     own = tuple(Output(field, (field.name,)) for field in hidden.fields if field.name in added)
     source_row = Struct(tuple(field for field in hidden.fields if field.name not in added))
     row = spark_struct(readable(source_row, key))
     outputs: list[Output] = []
-    for one in pipeline.shape.selected:
+    for one in pipeline.shape.selected or select_list("*"):
         outputs += _outputs(source_row, row, one, where)
     outputs = _typed(spark, row, outputs, where)
     names = [output.field.name for output in outputs]
@@ -116,9 +121,28 @@ def selection(
         if name in of_key and output.column != name:
             what = f"{name} is a column of the record's key, and select gives it another value"
             raise InvalidInput(what, where=where, do="Give it another name")
+    now = to_json(pipeline.shape)
+    outputs = [replace(one, is_kept=all(_is_made_so(one, shape, now) for shape in had)) for one in outputs]
     made = Selection(source, hidden, (*outputs, *own))
     _check_masks(pipeline, made)
     return made
+
+
+def _is_made_so(output: Output, shape: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Return whether a column is made in the same way by an earlier shape and by the present one."""
+    had, has = (
+        {path: mask for path, mask in (one.get("mask") or {}).items() if _is_inside(output.path, path.split("."))}
+        for one in (shape, now)
+    )
+    if shape.get("select") == now.get("select"):
+        return had == has
+    name = output.field.name
+    paths = (
+        (*one.value.path, *([] if one.name else [name])) if one.value is not None else (name,)
+        for one in select_list(shape.get("select") or "*")
+        if one.name in ("", name) and name not in one.excepted
+    )
+    return had == has and output.path in paths
 
 
 def _masked(pipeline: Pipeline, source: Struct, table: Struct, first: Collection[str]) -> Struct:

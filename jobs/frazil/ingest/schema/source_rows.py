@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from frazil.declaration import Pipeline
 from frazil.decode.shape.event_times import event_times
@@ -52,21 +52,28 @@ class SourceRows:
     def selection(self, key: Callable[[], Struct | None]) -> Selection | None:
         """Return the declared columns; None if there are none, or if no schema is known. Raises as `versions` does."""
         versions = self._writers.versions
-        if not self._pipeline.shape.selected or not versions:
+        if not versions or not (self._pipeline.shape.selected or self._pipeline.is_change_data):
             return None
         fields = key()
         if self._typed[:2] != (versions, fields):
-            source, masks = landing(_NOTHING, versions), of_fields(self._pipeline.shape.masks)
-            rows = (row for number, row in versions if number not in source.incompatible)
-            check_aliases(rows, masks, f"pipeline {self._pipeline.name}, shape.mask")
-            table, is_masked = self._table(), bool(self._pipeline.shape.mask)
-            layout = layout_of(self._job.iceberg, self._pipeline) if is_masked and table.fields else None
-            first = shapes(layout)[0].get("mask") or {} if layout is not None else {}
-            made = selection(self._pipeline, self._job.spark, with_texts(source.target), fields, table, first)
-            if layout is not None:
-                check_masked_key(self._pipeline, made, layout)
-            self._typed = versions, fields, made, source.incompatible
+            source = landing(_NOTHING, versions)
+            self._typed = versions, fields, self._selection(source, versions, fields), source.incompatible
         return self._typed[2]
+
+    def _selection(
+        self, source: Landing, versions: Sequence[tuple[int, Struct]], fields: Struct | None
+    ) -> Selection | None:
+        pipeline, table = self._pipeline, self._table()
+        layout = layout_of(self._job.iceberg, pipeline) if table.fields else None
+        had = shapes(layout) if layout is not None else []
+        if not pipeline.shape.selected and not any(shape.get("select") or shape.get("mask") for shape in had):
+            return None
+        rows = (row for number, row in versions if number not in source.incompatible)
+        check_aliases(rows, of_fields(pipeline.shape.masks), f"pipeline {pipeline.name}, shape.mask")
+        made = selection(pipeline, self._job.spark, with_texts(source.target), fields, table, had)
+        if layout is not None:
+            check_masked_key(pipeline, made, layout)
+        return made
 
     def check(self, row: Struct, key: Callable[[], Struct | None]) -> None:
         """Raise `InvalidInput` if the declared shape does not fit the `row` of a table that is to be made."""
