@@ -384,3 +384,42 @@ def test_an_omitted_value_stays_in_a_column_that_was_always_made_so(
     shop.drain()
     (row,) = shop.landed()
     assert row[column] == ("***" if after.mask else "new")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stops"),
+    [
+        ("order_id as id, customer", "customer.id as id, customer", True),
+        ("order_id + 0 as id, customer", "order_id + 1 as id, customer", True),
+        ("order_id as id, customer", "* except (order_id, customer), customer.*", True),
+        ("order_id as id, customer", "cents, order_id as id", False),
+        ("order_id + 0 as id, customer", "cents, order_id + 0 as id", False),
+        ("customer.id as id", "note, customer.*", False),
+    ],
+)
+def test_a_column_of_the_key_stays_made_of_the_same(shop_of: ShopOf, before: str, after: str, stops: bool) -> None:
+    """Else an order would have two rows, or two orders one."""
+    shop = shop_of(write=Upsert(key="id"), shape=Shape(select=before))
+    schema = shop.register(ROW)
+    shop.produce([frame(schema, avro(ROW, order(1)))], partition=0)
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, shape=Shape(select=after))
+    shop.produce([frame(schema, avro(ROW, order(1)))], partition=0)
+    if stops:
+        with pytest.raises(InvalidInput, match="id is of the key, and earlier rows have it of something else"):
+            shop.drain()
+        shop.pipeline = replace(shop.pipeline, shape=Shape(select=before))
+    shop.drain()
+    assert len(shop.landed()) == 1
+
+
+def test_a_renamed_field_stays_the_key(shop_of: ShopOf) -> None:
+    old, new = record("Order", number="long"), record("Order", order_number="long")
+    new["fields"][0]["aliases"] = ["number"]
+    shop = shop_of(write=Upsert(key="id"), shape=Shape(select="number as id"))
+    for version, select in ((old, "number as id"), (new, "order_number as id")):
+        shop.pipeline = replace(shop.pipeline, shape=Shape(select=select))
+        value = {version["fields"][0]["name"]: 1}
+        shop.produce([frame(shop.register(version), avro(version, value))], partition=0)
+        shop.drain()
+    assert [row["id"] for row in shop.landed()] == [1]

@@ -382,3 +382,32 @@ def test_a_preview_shows_what_is_filtered(shop_of: ShopOf) -> None:
     found = preview(upsert, shop.job(), shop.registry(), count=3)
     assert [row.operation for row in found.rows] == ["write", "delete", "write"]
     assert found.rows[1].values["user"] is None
+
+
+def test_a_version_that_lost_a_field_of_the_condition_stops(shop_of: ShopOf) -> None:
+    """Each of its records would delete the row of its key."""
+    old, new = record("Order", id="long", status="string", at=record("At", day="int")), record("Order", id="long")
+    new["fields"].append({"name": "at", "type": record("At", hour="int")})
+    shop = shop_of(write=Upsert(key="id"), shape=Shape(where="status <> 'test' and at.day > 0"), partitions=1)
+    first = shop.register(old)
+    shop.produce([frame(first, avro(old, {"id": 1, "status": "paid", "at": {"day": 1}}))])
+    shop.drain()
+    shop.produce([frame(shop.register(new), avro(new, {"id": 1, "at": {"hour": 1}}))])
+    with pytest.raises(InvalidInput, match="the newest version of the schema has no field status"):
+        shop.drain()
+    declared = shop.pipeline
+    shop.pipeline = replace(declared, shape=Shape(where="at.day > 0"))
+    with pytest.raises(InvalidInput, match=r"has no field at\.day"):
+        shop.drain()
+    shop.pipeline = replace(declared, shape=Shape(where="id > 0"))
+    shop.drain()
+    assert [(row["id"], row["status"]) for row in shop.landed()] == [(1, None)]
+
+
+def test_versions_of_other_records_may_lack_a_field_of_the_condition(shop_of: ShopOf) -> None:
+    paid, sent = record("Paid", id="long", amount="long"), record("Sent", id="long")
+    shop = shop_of(shape=Shape(where="amount is null or amount > 5"), partitions=1)
+    for schema, value in ((paid, {"id": 1, "amount": 9}), (sent, {"id": 2})):
+        shop.produce([frame(shop.register(schema), avro(schema, value))])
+    shop.drain()
+    assert sorted(row["id"] for row in shop.landed()) == [1, 2]

@@ -267,13 +267,19 @@ class LogTruncated(DecisionRequired):
         return cls(what, pipeline=pipeline, events=("log-truncated", "log-truncated-replay"), topic=topic)
 
     @classmethod
-    def replaced(cls, pipeline: str, topic: str, *, partitions: Collection[int], offset: int | None) -> Self:
-        """Return the error of partitions whose last record is another one now; `offset` is that of the first partition."""
+    def replaced(
+        cls, pipeline: str, topic: str, *, partitions: Collection[int], offset: int | None, may_compare: bool = True
+    ) -> Self:
+        """Return the error of partitions whose last record is another one now; `offset` is that of the first partition.
+
+        Rows with masks cannot be compared with the log.
+        """
         what = (
             f"the record at offset {offset} of partition {min(partitions)} is not the one that was read there; "
             f"so in {len(partitions)} partitions: the log was truncated and has grown again"
         )
-        return cls(what, pipeline=pipeline, events=("log-truncated-replay", "log-truncated"), topic=topic)
+        events = ("log-truncated-replay", "log-truncated") if may_compare else ("log-truncated",)
+        return cls(what, pipeline=pipeline, events=events, topic=topic)
 
 
 class OffsetsLost(DecisionRequired):

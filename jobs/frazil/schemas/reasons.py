@@ -81,7 +81,7 @@ MESSAGES = {
     Reason.NO_CHANGE: "the event changes no row, such as a logical decoding message",
     Reason.TRUNCATED: "the source's table was truncated",
     Reason.VALUE_UNAVAILABLE: "the change leaves out a value, and neither an earlier change nor the table has it",
-    Reason.OMITTED_VALUE: "the source leaves out a value that the declared condition reads; with REPLICA IDENTITY FULL it has all",
+    Reason.OMITTED_VALUE: "the source leaves out a value that the declared shape reads; with REPLICA IDENTITY FULL it has all",
     Reason.TRANSFORM_FAILED: "a declared expression fails for the record",
     Reason.EVENT_TIME: "the time of the event is beyond the declared bounds",
     Reason.PARTITION_VALUE: "no partition of the table can hold a value of the row",

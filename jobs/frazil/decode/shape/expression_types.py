@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ def typed(spark: SparkSession, row: T.StructType, expression: RowExpression, wha
     except (PySparkException, Py4JJavaError) as error:
         text = error.getMessage() if isinstance(error, PySparkException) else str(error.java_exception)
         said = (text or str(error)).splitlines()[0].replace(f"`{_NAME}`.", "").replace(f"{_NAME}.", "")
+        said = re.sub(r"^\[[A-Z0-9_.]+\] | SQLSTATE: \w+.*$", "", said)
         columns = ", ".join(row.names)
         raise InvalidInput(
             f"{what} does not fit the rows: {said}", where=where, do=f"The columns are {columns}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -29,7 +29,8 @@ from frazil.decode.shape.selection import Selection, readable
 from frazil.decode.spark_types import spark_struct
 from frazil.envelopes.envelope import Operation
 from frazil.errors import InvalidInput
-from frazil.schemas.types import Struct
+from frazil.schemas.evolution.column_names import folded
+from frazil.schemas.types import Struct, Type
 
 _HOLDS, _ASKED = "holds", "_frazil_asked"
 
@@ -127,6 +128,32 @@ def check_condition(pipeline: Pipeline, spark: SparkSession, row: T.StructType) 
     if not isinstance(kind, T.BooleanType):
         said = f"{what} is {kind.simpleString()}, not true or false"
         raise InvalidInput(said, where=where, do="Compare it with a value")
+
+
+def check_fields(pipeline: Pipeline, versions: Sequence[Struct], of_key: Collection[str]) -> None:
+    """Raise `InvalidInput` if the newest version of a record (names not yet folded) lost a field that the condition reads.
+
+    For its records the condition would be null, so that upserts would delete their rows.
+    """
+    if (condition := pipeline.shape.condition) is None or not versions:
+        return
+    *earlier, newest = versions
+    names = {name for each in newest.origins for name in each}
+    same = [row for row in earlier if names == {name for each in row.origins for name in each}]
+    for path in condition.paths:
+        if path[0] not in of_key and not _has(newest, path) and any(_has(row, path) for row in same):
+            raise InvalidInput(
+                f"the newest version of the schema has no field {'.'.join(path)}, so that no record of it would match",
+                where=f"pipeline {pipeline.name}, shape.where",
+                do="Declare a condition without it, or register a version that has it",
+            )
+
+
+def _has(of: Type, path: Sequence[str]) -> bool:
+    if not path or not isinstance(of, Struct):
+        return True
+    found = next((f for f in of.fields if path[0] in map(folded, (f.source, *f.aliases))), None)
+    return found is not None and _has(found.type, path[1:])
 
 
 def fields_of(pipeline: Pipeline, target: Struct) -> tuple[str, ...]:

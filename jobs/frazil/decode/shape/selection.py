@@ -53,6 +53,10 @@ class Output:
         """The output as it is declared."""
         return f"{'.'.join(self.path) if self.value is None else self.value.text} as {self.field.name}"
 
+    def is_called(self, names: Collection[str]) -> bool:
+        """Return whether the column has, or had, one of these names."""
+        return not {self.field.name, *map(folded, self.field.aliases)}.isdisjoint(names)
+
     @property
     def reads(self) -> tuple[str, ...]:
         """The columns of the source that it reads."""
@@ -82,7 +86,7 @@ class Selection:
         return [
             (output, path, mask)
             for output in self.outputs
-            if not {output.field.name, *map(folded, output.field.aliases)}.isdisjoint(names)
+            if output.is_called(names)
             for path, mask in now
             if any(_is_inside(read, path.split(".")) for read in output.paths)
         ]
@@ -112,9 +116,8 @@ def selection(
     outputs = _typed(spark, row, outputs, where)
     names = [output.field.name for output in outputs]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InvalidInput(
-            f"{twice} is selected twice", where=where, do=f"Write * except ({twice}), or give it another name"
-        )
+        do = f"Write * except ({twice}), or list the fields of a struct, and give one of both another name"
+        raise InvalidInput(f"{twice} is selected twice", where=where, do=do)
     of_key = {field.name for field in key.fields} if key is not None else set()
     for output in outputs:
         name = output.field.name
@@ -122,27 +125,36 @@ def selection(
             what = f"{name} is a column of the record's key, and select gives it another value"
             raise InvalidInput(what, where=where, do="Give it another name")
     now = to_json(pipeline.shape)
-    outputs = [replace(one, is_kept=all(_is_made_so(one, shape, now) for shape in had)) for one in outputs]
+    outputs = [replace(one, is_kept=all(_is_made_so(one, source, shape, now) for shape in had)) for one in outputs]
+    if changed := [one.field.name for one in outputs if one.is_called(pipeline.write.key or ()) and not one.is_kept]:
+        said = f"{changed[0]} is of the key, and earlier rows have it of something else"
+        raise InvalidInput(said, where=where, do="Select it as before, or name another table and delete this one")
     made = Selection(source, hidden, (*outputs, *own))
     _check_masks(pipeline, made)
     return made
 
 
-def _is_made_so(output: Output, shape: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+def _is_made_so(output: Output, source: Struct, shape: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Return whether a column is made in the same way by an earlier shape and by the present one."""
     had, has = (
         {path: mask for path, mask in (one.get("mask") or {}).items() if _is_inside(output.path, path.split("."))}
         for one in (shape, now)
     )
+    if output.value is None and had != has:
+        return False
     if shape.get("select") == now.get("select"):
-        return had == has
+        return True
     name = output.field.name
-    paths = (
-        (*one.value.path, *([] if one.name else [name])) if one.value is not None else (name,)
-        for one in select_list(shape.get("select") or "*")
-        if one.name in ("", name) and name not in one.excepted
-    )
-    return had == has and output.path in paths
+    for one in select_list(shape.get("select") or "*"):
+        if one.name not in ("", name) or name in one.excepted:
+            continue
+        if one.value is None or output.value is None:
+            path = (*(one.value.path if one.value is not None else ()), *(() if one.name else (name,)))
+            if output.value is None and ".".join(output.path) in named_now(source, {".".join(path): None}):
+                return True
+        elif one.value.text == output.value.text:
+            return True
+    return False
 
 
 def _masked(pipeline: Pipeline, source: Struct, table: Struct, first: Collection[str]) -> Struct:

@@ -69,7 +69,7 @@ class LogCheck:
         due = [p for p, span in spans.items() if self._compared.get(p, ...) != span.leader_epoch]
         found = compared(self._pipeline, self._kafka, committed, spans, of=due)
         if found.other:
-            raise truncated(self._pipeline.name, committed, found.other)
+            raise truncated(self._pipeline, committed, found.other)
         if found.unknown:
             self._report(Event.LOG_UNVERIFIED, partitions=list(found.unknown), message=UNKNOWN)
         self._compared |= {p: spans[p].leader_epoch for p in due}
@@ -98,7 +98,10 @@ def compared(
     return Compared(again.other, tuple(sorted({*found.unknown, *again.unknown})))
 
 
-def truncated(pipeline: str, committed: Offsets, partitions: Collection[int]) -> LogTruncated:
+def truncated(pipeline: Pipeline, committed: Offsets, partitions: Collection[int]) -> LogTruncated:
     """Return the refusal for partitions whose last record is another one now."""
     last = committed.last.at if committed.last is not None else {}
-    return LogTruncated.replaced(pipeline, committed.topic, partitions=partitions, offset=last[min(partitions)].offset)
+    offset, may_compare = last[min(partitions)].offset, not pipeline.shape.mask
+    return LogTruncated.replaced(
+        pipeline.name, committed.topic, partitions=partitions, offset=offset, may_compare=may_compare
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from frazil.declaration import Pipeline
 from frazil.decode.shape.event_times import event_times
-from frazil.decode.shape.row_filter import check_condition
+from frazil.decode.shape.row_filter import check_condition, check_fields
 from frazil.decode.shape.row_masks import check_aliases, of_fields
 from frazil.decode.shape.selection import Selection, check_key, readable, selection
 from frazil.decode.spark_types import spark_struct
@@ -88,14 +88,19 @@ class SourceRows:
     def decoded(self, landed: Landing, made: Selection | None) -> tuple[Struct, Mapping[int, IncompatibleSchema]]:
         """Return the rows that are decoded for a landing, and the writers that do not fit them.
 
-        Raises `IncompatibleSchema` if the declared columns do not fit the table.
+        Raises `IncompatibleSchema` if the declared columns do not fit the table, and `InvalidInput` if the newest version lost a
+        field of the condition.
         """
+        unfit, fields = landed.incompatible if made is None else self._typed[3], self._key_fields()
+        if not self._writers.is_in_records:
+            fit = [row for number, row in self._writers.versions if number not in unfit]
+            check_fields(self._pipeline, fit, {field.name for field in fields.fields} if fields is not None else ())
         if made is None:
             return landed.target, landed.incompatible
         self._check_key(made)
         if SELECTED in landed.incompatible:
             raise landed.incompatible[SELECTED]
-        return made.source, self._typed[3]
+        return made.source, unfit
 
     def _check_key(self, made: Selection | None) -> None:
         if made is not None and self._pipeline.shape.mask and (fields := self._key_fields()) is not None:
