@@ -30,6 +30,8 @@ TOPICS = (
 
 @pytest.fixture
 def shared(founded: Cloud, tmp_path: Path) -> Iterator[ComposedCloud]:
+    founded.declare()
+    founded.apply("foundation")  # tests of its removal may have run before
     yield composed(founded, tmp_path)
     if made := {topic.name for topic in TOPICS} & founded.partitions().keys():
         founded.delete_topics(*made)

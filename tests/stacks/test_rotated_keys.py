@@ -18,6 +18,8 @@ pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.timeout(900)]
 
 @pytest.fixture
 def rotating(founded: Cloud, tmp_path: Path) -> Iterator[ComposedCloud]:
+    founded.declare()
+    founded.apply("foundation")  # tests of its removal may have run before
     yield composed(founded, tmp_path)
     founded.aws("secretsmanager").delete_secret(
         SecretId=LOCAL.names.secret("confluent-reader"), ForceDeleteWithoutRecovery=True
