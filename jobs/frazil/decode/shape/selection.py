@@ -125,23 +125,28 @@ def selection(
             what = f"{name} is a column of the record's key, and select gives it another value"
             raise InvalidInput(what, where=where, do="Give it another name")
     now = to_json(pipeline.shape)
-    outputs = [replace(one, is_kept=all(_is_made_so(one, source, shape, now) for shape in had)) for one in outputs]
-    if changed := [one.field.name for one in outputs if one.is_called(pipeline.write.key or ()) and not one.is_kept]:
-        said = f"{changed[0]} is of the key, and earlier rows have it of something else"
-        raise InvalidInput(said, where=where, do="Select it as before, or name another table and delete this one")
+    for number, output in enumerate(outputs):
+        is_same = all(_is_selected_so(output, source, shape, now) for shape in had)
+        if output.is_called(pipeline.write.key or ()) and not is_same:
+            said = f"{output.field.name} is of the key, and earlier rows have it of something else"
+            raise InvalidInput(said, where=where, do="Select it as before, or name another table and delete this one")
+        outputs[number] = replace(output, is_kept=is_same and all(_is_masked_so(output, shape, now) for shape in had))
     made = Selection(source, hidden, (*outputs, *own))
     _check_masks(pipeline, made)
     return made
 
 
-def _is_made_so(output: Output, source: Struct, shape: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Return whether a column is made in the same way by an earlier shape and by the present one."""
+def _is_masked_so(output: Output, shape: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Return whether an earlier shape and the present one have the same masks of a column."""
     had, has = (
         {path: mask for path, mask in (one.get("mask") or {}).items() if _is_inside(output.path, path.split("."))}
         for one in (shape, now)
     )
-    if output.value is None and had != has:
-        return False
+    return had == has
+
+
+def _is_selected_so(output: Output, source: Struct, shape: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Return whether an earlier shape and the present one make a column of the same."""
     if shape.get("select") == now.get("select"):
         return True
     name = output.field.name
