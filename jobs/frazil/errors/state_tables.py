@@ -159,8 +159,8 @@ class MasksDiffer(DecisionRequired):
 
     @classmethod
     def of(cls, pipeline: str, table: str, *, paths: str, may_accept: bool) -> Self:
-        """Return the error; `paths` are those of the table's masks. They `may_accept` others that keep types and keys."""
-        what = f"the declared masks are others than those of the table, whose rows stay as they are: {paths or 'none'}"
+        """Return the error; `paths` are those whose masks differ. They `may_accept` others that keep types and keys."""
+        what = f"the declared masks are others than those of the table, whose rows stay as they are: {paths}"
         do = "Declare the masks as before, or name another table and delete this one"
         if not may_accept:
             what += ". The new ones give columns another type, or a key other values"

@@ -79,6 +79,26 @@ class RowExpression:
         return tuple(dict.fromkeys(tuple(map(str.lower, path)) for path in _paths(_read(self.text))))
 
     @property
+    def needed(self) -> tuple[tuple[str, ...], ...]:
+        """Those of `paths` without whose value it is never true: the columns that a part, joined to others by `and`, compares."""
+        from sqlglot import expressions as e
+
+        parts, found = [_read(self.text)], list[tuple[str, ...]]()
+        compares = (e.EQ, e.NEQ, e.GT, e.GTE, e.LT, e.LTE, e.In, e.Like, e.ILike, e.Between)
+        for part in parts:  # grows
+            one, is_not = part.unnest(), False
+            if isinstance(one, e.Not):
+                one, is_not = one.this.unnest(), True
+            if isinstance(one, e.And) and not is_not:
+                parts += [one.this, one.expression]
+            elif isinstance(one, compares) or (is_not and isinstance(one, e.Is) and isinstance(one.expression, e.Null)):
+                sides = (side.unnest() for side in (one.this, one.args.get("expression")) if side is not None)
+                found += (
+                    tuple(each.name.lower() for each in side.parts) for side in sides if isinstance(side, e.Column)
+                )
+        return tuple(dict.fromkeys(found))
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads, without the fields in them, in their order."""
         return tuple(dict.fromkeys(path[0].lower() for path in _paths(_read(self.text))))

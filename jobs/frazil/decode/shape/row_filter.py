@@ -131,21 +131,21 @@ def check_condition(pipeline: Pipeline, spark: SparkSession, row: T.StructType) 
 
 
 def check_fields(pipeline: Pipeline, versions: Sequence[Struct], of_key: Collection[str]) -> None:
-    """Raise `InvalidInput` if the newest version of a record (names not yet folded) lost a field that the condition reads.
+    """Raise `InvalidInput` if the newest version of a record (names not yet folded) lost a field that the condition needs.
 
-    For its records the condition would be null, so that upserts would delete their rows.
+    It would be true for none of its records, so that upserts would delete their rows.
     """
     if (condition := pipeline.shape.condition) is None or not versions:
         return
     *earlier, newest = versions
     names = {name for each in newest.origins for name in each}
     same = [row for row in earlier if names == {name for each in row.origins for name in each}]
-    for path in condition.paths:
+    for path in condition.needed:
         if path[0] not in of_key and not _has(newest, path) and any(_has(row, path) for row in same):
             raise InvalidInput(
                 f"the newest version of the schema has no field {'.'.join(path)}, so that no record of it would match",
                 where=f"pipeline {pipeline.name}, shape.where",
-                do="Declare a condition without it, or register a version that has it",
+                do="Declare a condition that is true without it, such as coalesce(new, old) = 'a', or register a version with it",
             )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from frazil.clients.secrets import reference
@@ -39,7 +39,7 @@ def masks_differ(pipeline: Pipeline, actual: Layout) -> bool:
 def check_masks(pipeline: Pipeline, actual: Layout) -> None:
     """Raise `MasksDiffer` if the declared masks are others than those of the rows that landed last."""
     if masks_differ(pipeline, actual):
-        paths, may_accept = ", ".join(_both(pipeline, actual)[0]), keeps_columns(pipeline, actual)
+        paths, may_accept = _differing(*_both(pipeline, actual)), keeps_columns(pipeline, actual)
         raise MasksDiffer.of(pipeline.name, pipeline.table.identifier, paths=paths, may_accept=may_accept)
 
 
@@ -70,7 +70,7 @@ def check_masked_key(pipeline: Pipeline, made: Selection, actual: Layout) -> Non
     """Raise `MasksDiffer` if the columns of the key have other masks than those by which the table was made."""
     first, now = shapes(actual)[0].get("mask") or {}, to_json(pipeline.shape.of_rows).get("mask") or {}
     if first != now and made.masks_of(pipeline.write.key or (), first) != made.masks_of(pipeline.write.key or (), now):
-        table, paths = pipeline.table.identifier, ", ".join(first)
+        table, paths = pipeline.table.identifier, _differing(first, now)
         raise MasksDiffer.of(pipeline.name, table, paths=paths, may_accept=False)
 
 
@@ -107,6 +107,11 @@ def _both(pipeline: Pipeline, actual: Layout) -> tuple[dict[str, Any], dict[str,
     """Return the masks of the rows that landed last, and the declared ones, by their paths, as a document has them."""
     had, now = (shape.get("mask") or {} for shape in (shapes(actual)[-1], to_json(pipeline.shape.of_rows)))
     return had, now
+
+
+def _differing(had: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return the paths whose masks differ, as a text."""
+    return ", ".join(path for path in {**had, **now} if had.get(path) != now.get(path))
 
 
 def _paths_of_key(pipeline: Pipeline) -> Iterator[list[str]]:
