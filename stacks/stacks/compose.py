@@ -143,14 +143,14 @@ def _on_a_cluster_of_others(deployment: Deployment, pipelines: Sequence[Pipeline
             yield Problem(path, "Frazil creates and deletes the secret of this name", "Choose another name")
 
 
-def _secrets_of_masks(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
-    """Find secrets of masks that the jobs' roles could not read."""
+def _secrets_of_shapes(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
+    """Find secrets of shapes that the jobs' roles could not read."""
     names = deployment.names
     begins = f"arn:{names.partition}:secretsmanager:{deployment.region}:{deployment.account}:secret:{names.secret('')}"
     for name in shape_secrets(pipelines):
         if not name.startswith(begins):
-            what = "no role of the environment may read the secret of a mask"
-            yield Problem("pipelines.shape.mask", what, f"Name it by its ARN, which begins with {begins}")
+            what = "no role of the environment may read this secret"
+            yield Problem("pipelines.shape", what, f"Name it by its ARN, which begins with {begins}")
 
 
 def _unfit_for_tableflow(pipelines: Sequence[Pipeline], topics: Sequence[ManagedTopic]) -> Iterator[Problem]:
@@ -167,7 +167,7 @@ def _unfit_for_tableflow(pipelines: Sequence[Pipeline], topics: Sequence[Managed
 def _problems(
     deployment: Deployment, pipelines: Sequence[Pipeline], topics: Sequence[ManagedTopic], release: Release | None
 ) -> list[Problem]:
-    problems = [*_on_a_cluster_of_others(deployment, pipelines), *_secrets_of_masks(deployment, pipelines)]
+    problems = [*_on_a_cluster_of_others(deployment, pipelines), *_secrets_of_shapes(deployment, pipelines)]
     names = [topic.name for topic in topics]
     problems += [*_unfit_for_tableflow(pipelines, topics), *exceeded(deployment, pipelines, topics)]
     problems += [*_misfit_groups(deployment, pipelines), *_unseen(deployment, pipelines)]

@@ -500,6 +500,18 @@ def test_a_dead_letter_has_the_masked_view_and_no_bytes(shop_of: ShopOf) -> None
     assert "_decoded" not in seen
 
 
+@pytest.mark.parametrize("write", [Append(), Upsert()])
+def test_values_of_text_have_a_masked_view_of_their_key_alone(shop_of: ShopOf, write: Any) -> None:
+    more: dict[str, Any] = {"on_error": ErrorMode.DEAD_LETTER, "max_rejected_percent": 100}
+    shape = Shape(mask={"_kafka_key": KEYED}, dead_letters=Encrypted(Secret(env="LETTERS")))
+    shop = shop_of(write=write, value_format="text", key_format="text", shape=shape, **more)
+    shop.produce([b"good", b"\xff"], key=b"k", partition=0)
+    shop.drain()
+    (letter,) = shop.dead()
+    assert (letter["masked"], letter["value"][:13]) == (None, b"frazil-gcm-1:")
+    assert [row["_kafka_key"] for row in shop.landed()] == [hidden("k")]
+
+
 def test_the_masked_view_has_no_omitted_values(shop_of: ShopOf) -> None:
     shop = shop_of(
         write=Upsert(),

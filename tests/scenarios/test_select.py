@@ -406,7 +406,9 @@ def test_a_column_of_the_key_stays_made_of_the_same(shop_of: ShopOf, before: str
     shop.pipeline = replace(shop.pipeline, shape=Shape(select=after))
     shop.produce([frame(schema, avro(ROW, order(1)))], partition=0)
     if stops:
-        with pytest.raises(InvalidInput, match="id is of the key, and earlier rows have it of something else"):
+        with pytest.raises(
+            InvalidInput, match="id is a column of the key, and earlier rows made it from something else"
+        ):
             shop.drain()
         shop.pipeline = replace(shop.pipeline, shape=Shape(select=before))
     shop.drain()

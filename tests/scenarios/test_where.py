@@ -408,8 +408,8 @@ def test_a_version_that_lost_a_field_of_the_condition_stops(shop_of: ShopOf) -> 
 
 def test_versions_of_other_records_may_lack_a_field_of_the_condition(shop_of: ShopOf) -> None:
     paid, sent = record("Paid", id="long", amount="long"), record("Sent", id="long")
-    shop = shop_of(shape=Shape(where="amount is null or amount > 5"), partitions=1)
+    shop = shop_of(shape=Shape(where="amount > 5"), partitions=1)
     for schema, value in ((paid, {"id": 1, "amount": 9}), (sent, {"id": 2})):
         shop.produce([frame(shop.register(schema), avro(schema, value))])
     shop.drain()
-    assert sorted(row["id"] for row in shop.landed()) == [1, 2]
+    assert ([row["id"] for row in shop.landed()], totals(shop)["filtered"]) == ([1], 1)

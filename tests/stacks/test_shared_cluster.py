@@ -135,7 +135,7 @@ def test_jobs_may_read_the_secrets_of_their_masks() -> None:
     stacks = synthesised(prod(reader_secret=SECRET), masked(SECRET.replace("kafka", "mask")), ())
     assert secrets_read(stacks["ingestion"]) == {SECRET, SECRET.replace("kafka", "mask")}
     problems = problems_of(lambda: synthesised(PROD, masked("frazil/prod/mask"), ()))
-    assert f"which begins with {SECRET.partition('kafka')[0]}" in problems["pipelines.shape.mask"]
+    assert f"which begins with {SECRET.partition('kafka')[0]}" in problems["pipelines.shape"]
 
 
 def test_with_a_given_reader_nothing_is_made_for_it_and_jobs_may_read_that_secret_only() -> None:

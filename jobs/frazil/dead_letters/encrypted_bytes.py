@@ -1,4 +1,4 @@
-"""The bytes of dead letters that only the holders of a secret read: AES-256 in GCM, https://www.rfc-editor.org/rfc/rfc5116."""
+"""Encrypt the bytes of dead letters with a key of a secret: AES-256-GCM, https://www.rfc-editor.org/rfc/rfc5116."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 MARK = b"frazil-gcm-1:"
-"""What encrypted bytes begin with. After it come 12 bytes of nonce, the encrypted bytes, and 16 bytes of tag."""
+"""Encrypted bytes begin with it. A nonce of 12 bytes, the ciphertext, and a tag of 16 bytes follow."""
 _NONCE, _SHORTEST = 12, 16
 _KEY, _PLAIN_KEY, _PLAIN_HEADERS = "_frazil_letter_secret", "_frazil_plain_key", "_frazil_plain_headers"
 

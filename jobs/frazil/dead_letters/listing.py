@@ -20,7 +20,7 @@ COLUMNS = ("reason", "stage", "message", "schema_id", "run", "partition", "offse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A rejected record without its value: why, its place in Kafka, its key, and who rejected it when. No key is encrypted.
+    """A rejected record without its value: why, its place in Kafka, its key, and who rejected it when. An encrypted key is None.
 
     `timestamp_ms` is its timestamp in milliseconds since 1970. `timestamp` is None also where that is not in the years 1 to 9999.
     """

@@ -103,7 +103,7 @@ class DeadLetterView:
 def show(
     pipeline: Pipeline, lake: Lake, *, partition: int, offset: int, schemas: Registry | None = None
 ) -> DeadLetterView | None:
-    """Return the newest dead letter of a record; None if there is none. Without a registry, the writer's schema is omitted.
+    """Return the newest dead letter of a record, or None. Without a registry, the writer's schema is omitted.
 
     Raises `InvalidInput` if it is encrypted with another secret than the declared one.
     """

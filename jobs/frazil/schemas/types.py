@@ -208,7 +208,7 @@ def becomes(column: Scalar, new: Scalar) -> bool:
 
 
 def type_at(row: Struct, path: str) -> Type | None:
-    """Return the type at a path with dots, `element` of lists and `key` and `value` of maps; None if there is none."""
+    """Return the type at a path such as `items.element.price`, or None. Maps have `key` and `value`."""
     found: Type | None = row
     for name in path.split("."):
         match found:

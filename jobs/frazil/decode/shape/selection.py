@@ -128,7 +128,7 @@ def selection(
     for number, output in enumerate(outputs):
         is_same = all(_is_selected_so(output, source, shape, now) for shape in had)
         if output.is_called(pipeline.write.key or ()) and not is_same:
-            said = f"{output.field.name} is of the key, and earlier rows have it of something else"
+            said = f"{output.field.name} is a column of the key, and earlier rows made it from something else"
             raise InvalidInput(said, where=where, do="Select it as before, or name another table and delete this one")
         outputs[number] = replace(output, is_kept=is_same and all(_is_masked_so(output, shape, now) for shape in had))
     made = Selection(source, hidden, (*outputs, *own))
