@@ -4,8 +4,8 @@ from dataclasses import fields
 from typing import Any
 
 from frazil.declaration import Debezium, Keep, Pipeline, Table, Topic, Upsert, canonical, parse
-from frazil.declaration.captured_tables import SHARED
 from frazil.declaration.documents.document import document
+from frazil.declaration.several.captured_tables import SHARED
 from frazil.project.declaration_file import found
 from tests.declaration.problems_of import problems_of
 

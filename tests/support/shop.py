@@ -226,7 +226,9 @@ class Shop:
         """Return one run of the pipeline, with the shop's registry or another one."""
         job, chosen = self.job(**overrides), pipeline or self.pipeline
         report = Reporter(self.events.append, chosen.name, self.topic, job.run, job.clock)
-        writers = writer_schemas(chosen.topic, registry or self.registry(), envelope=envelope(chosen.envelope))
+        writers = writer_schemas(
+            chosen.topic, registry or self.registry(), envelope=envelope(chosen.envelope), route=chosen.shape.route
+        )
         return Ingestion(chosen, job, writers, report)
 
     def drain(self, pipeline: Pipeline | None = None, **overrides: Any) -> Total:

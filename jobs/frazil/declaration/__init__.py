@@ -53,7 +53,9 @@ from frazil.declaration.options import (
 )
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.pipeline import Pipeline, Reading
+from frazil.declaration.route import By, Field, Header, RecordName, Rest, Route
 from frazil.declaration.secret import OAuth, Secret
+from frazil.declaration.several.routed_topic import Target, routes
 from frazil.declaration.shape import Encrypted, EventTime, Hmac, Mask, Nullify, Redact, Shape, Truncate
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Keep, Table

@@ -63,7 +63,7 @@ class Debezium:
         lands in the table of the same name in `namespace`. Other named arguments are fields of `Topic`, `Table` and `Pipeline`
         that all share; `overrides` has those of single tables, by table.
         """
-        from frazil.declaration.captured_tables import pipelines  # it imports this module
+        from frazil.declaration.several.captured_tables import pipelines  # it imports this module
 
         return pipelines(self, prefix, tables, namespace, overrides, shared)
 

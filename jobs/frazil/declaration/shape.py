@@ -12,6 +12,7 @@ from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import Problem, Refusal
 from frazil.declaration.checks.select_list import Selected, select_list
 from frazil.declaration.checks.sql_expressions import RowExpression, row_expression
+from frazil.declaration.route import Rest, Route
 from frazil.declaration.secret import Secret
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ class Shape:
     A record for which an expression fails is rejected (`transform_failed`), as `on_error` says.
     """
 
+    route: Annotated[Route | None, "Which records of a topic with several tables are this one's."] = None
+
     where: Annotated[
         str | None,
         "Which records land: those for which this is true. With upserts any other one deletes the row of its key.",
@@ -153,8 +156,11 @@ class Shape:
 
     @property
     def of_rows(self) -> Shape:
-        """The shape without what concerns dead letters alone."""
-        return replace(self, dead_letters=None)
+        """The shape without what no row of the table depends on: dead letters, and the names of other tables' types."""
+        route = self.route
+        if route is not None:
+            route = replace(route, others=() if route.rest is Rest.FILTER else route.others, undecodable=False)
+        return replace(self, dead_letters=None, route=route)
 
     @property
     def has_columns(self) -> bool:

@@ -12,6 +12,7 @@ ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reaso
 SOURCE, MASKED, SELECTED = "_frazil_source", "_frazil_masked", "_frazil_selected"
 """The row before the declared columns are made of it, the same with masks, and the columns that are computed."""
 MATCH = "_frazil_match"  # whether the declared condition holds for a row: a struct, null if it fails
+ELSEWHERE = "_frazil_elsewhere"  # whether a record is another table's
 DETAIL = "_frazil_detail"  # what the reason is about, such as a column; null if it is about none
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"
 WAITING, WAITING_KEY = "_frazil_waiting", "_frazil_waiting_key"

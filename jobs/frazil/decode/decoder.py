@@ -135,6 +135,10 @@ class Decoder(ABC):
             return records
         return without(records, self.side.name, self.is_null(self.side.bytes))
 
+    def framed_elsewhere(self, records: DataFrame) -> tuple[DataFrame, Column]:
+        """Return records with what their frames need, and whether a frame names the type of another table; never null."""
+        return records, F.lit(False)
+
     @property
     def schema_ids(self) -> tuple[int, ...]:
         """The ids of the registry's schemas whose records are decoded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from frazil.declaration.options import Tombstones
 from frazil.decode.decoded_columns import (
     DETAIL,
+    ELSEWHERE,
     KEY,
     OPERATION,
     REASON,
@@ -81,14 +82,29 @@ class RecordDecoder:
         values, keys = self.values.thorough, self.keys.thorough if self.keys is not None else None
         return self if (values, keys) == (self.values, self.keys) else replace(self, values=values, keys=keys)
 
-    def rows(self, records: DataFrame, unplaced: Column | None = None) -> DataFrame:
+    def routed(self, records: DataFrame) -> DataFrame:
+        """Return records with the column `ELSEWHERE`, if a route is declared: what is known without decoding."""
+        route, of_frame = self.shape.route, None
+        if route is None:
+            return records
+        if route.is_by_frame:
+            records, of_frame = self.values.framed_elsewhere(records)
+        return records.withColumn(ELSEWHERE, route.is_elsewhere(of_frame))
+
+    def rows(
+        self,
+        records: DataFrame,
+        unplaced: Column | None = None,
+        left: Callable[[DataFrame], DataFrame] = lambda records: records,
+    ) -> DataFrame:
         """Return the records that have a row, in the column `ROW`, and the schema ids by which they were decoded.
 
-        `unplaced` says why the table's partitions cannot hold the row, null if they can.
+        `unplaced` says why the table's partitions cannot hold the row, null if they can. `left` counts decoded records, with
+        `ELSEWHERE`, before those of other tables are left out.
         """
         holds = [check.holds for check in self._checks(unplaced)]
         is_row = reduce(Column.__and__, holds, self.values.has_row(F.col(self._source)))
-        return self._decoded(records).where(is_row & (F.col(_ONCE) >= 0))
+        return self._decoded(records, left).where(is_row & (F.col(_ONCE) >= 0))
 
     def rejected(
         self, records: DataFrame, unavailable: Column | None = None, unplaced: Column | None = None
@@ -104,7 +120,10 @@ class RecordDecoder:
         checks = [*self._checks(unplaced, records.sparkSession)]
         if unavailable is not None:
             checks.append(_Check(~unavailable, Reason.VALUE_UNAVAILABLE.value))
-        reason = F.when(~F.coalesce(self.values.has_row(F.col(self._source)), F.lit(False)), self.values.reason())
+        of_value = self.values.reason()
+        if self.shape.route is not None:
+            of_value = self.shape.route.of_rejected(of_value)
+        reason = F.when(~F.coalesce(self.values.has_row(F.col(self._source)), F.lit(False)), of_value)
         for check in checks:
             reason = reason.when(~check.holds, check.reason)
         details = [F.when(F.col(REASON) == each.reason, each.detail) for each in checks if each.detail is not None]
@@ -132,7 +151,9 @@ class RecordDecoder:
     def _sides(self) -> tuple[Decoder, ...]:
         return (self.values,) if self.keys is None else (self.values, self.keys)
 
-    def _decoded(self, records: DataFrame) -> DataFrame:
+    def _decoded(
+        self, records: DataFrame, left: Callable[[DataFrame], DataFrame] = lambda records: records
+    ) -> DataFrame:
         """Return `records` with their row (null where there is none) and schema id.
 
         The row is computed once however often it is used: without the nondeterministic column next to it, Spark would push a
@@ -151,7 +172,12 @@ class RecordDecoder:
             _ONCE: F.spark_partition_id(),
             **keys,
         }
-        records = self.shape.selected(records.withColumns(columns), made, once=_ONCE)
+        records = records.withColumns(columns)
+        if (route := self.shape.route) is not None and route.path:
+            is_elsewhere = route.is_decoded_elsewhere(made if self.shape.selection is None else SOURCE)
+            records = left(records.withColumns({ELSEWHERE: is_elsewhere, _ONCE: F.spark_partition_id()}))
+            records = records.where(~F.col(ELSEWHERE))
+        records = self.shape.selected(records, made, once=_ONCE)
         if made != ROW:
             records = records.withColumn(ROW, as_variants(F.col(_TEXTS), self.variants))
             row = settled(F.col(ROW), F.col(_TEXTS), self.variants)

@@ -62,7 +62,10 @@ def guarded(
     report, total = reporter(pipeline, job, sink), Total()
     try:
         ingestion = Ingestion(
-            pipeline, job, writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope)), report
+            pipeline,
+            job,
+            writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope), route=pipeline.shape.route),
+            report,
         )
         total = ingestion.total
         job.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)

@@ -8,8 +8,9 @@ from enum import StrEnum
 class Reason(StrEnum):
     """Reason codes of rejected records; public, as dead-letter tables hold them. `MESSAGES` explains each.
 
-    They are in the order in which a record is looked at: its frame, the schema, the body, the key of a record whose value is
-    valid, the key and order of an upsert table, the change of an envelope, the table. `NO_CHANGE` is always skipped.
+    They are in the order in which a record is looked at: its frame, the schema, the body, its route, the key of a record whose
+    value is valid, the key and order of an upsert table, the change of an envelope, the table. `NO_CHANGE` is always skipped.
+    `ROUTE` is no rejection: the record is another table's.
     """
 
     TOMBSTONE = "tombstone"
@@ -28,6 +29,8 @@ class Reason(StrEnum):
     UNKNOWN_FINGERPRINT = "unknown_fingerprint"
     UNDECODABLE = "undecodable"
     EMPTY_VALUE = "empty_value"
+    ROUTE = "route"
+    UNROUTED = "unrouted"
     REQUIRED_NULL = "required_null"
     KEY_UNDECODABLE = "key_undecodable"
     KEY_SCHEMA = "key_schema"
@@ -67,6 +70,8 @@ MESSAGES = {
     Reason.UNKNOWN_FINGERPRINT: "the fingerprint is of no declared schema: add the version that its producers use",
     Reason.UNDECODABLE: "the value does not match its schema or format",
     Reason.EMPTY_VALUE: "the value has no bytes, so it is no value of its format, and no delete: producers delete by a null value",
+    Reason.ROUTE: "the record is of a type of another table",
+    Reason.UNROUTED: "the record is of none of the types that are declared for the topic's tables",
     Reason.REQUIRED_NULL: "a required column is null, or the record does not have it",
     Reason.KEY_UNDECODABLE: "the key does not match its schema or format",
     Reason.KEY_SCHEMA: "the key's schema is unknown, of another subject, unreadable, or does not fit the key's column",

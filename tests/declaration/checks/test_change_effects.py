@@ -6,6 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from frazil.declaration import (
+    By,
     Envelope,
     EventTime,
     Format,
@@ -15,6 +16,7 @@ from frazil.declaration import (
     Order,
     Pipeline,
     Reading,
+    Route,
     Shape,
     Table,
     Topic,
@@ -43,6 +45,8 @@ def declared_fields() -> set[str]:
         *(f"kafka.{each.name}" for each in fields(Reading)),
         *(f"shape.{each.name}" for each in fields(Shape)),
         *(f"shape.event_time.{each.name}" for each in fields(EventTime)),
+        *(f"shape.route.{each.name}" for each in fields(Route)),
+        *(f"shape.route.by.{each.name}" for by in _members(By) for each in fields(by)),
         *(each.name for each in fields(Pipeline)),
     }
 

@@ -200,7 +200,7 @@ def _notes(one: PipelineStatus) -> Iterator[tuple[str, str]]:
 
     yield from ((f"{DIFFERS}: {difference}", "yellow") for difference in one.differences)
     if one.filtered:
-        yield f"{number(one.filtered)} records filtered by where", "dim"
+        yield f"{number(one.filtered)} records filtered as declared", "dim"
     if one.deleted_by_others:
         yield f"{number(one.deleted_by_others)} rows deleted by other engines, as accepted", "dim"
     if one.foreign_commits:

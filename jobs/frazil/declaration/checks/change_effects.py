@@ -258,6 +258,18 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "the jobs of the other group continue at the table's offsets, so no record is lost and none lands twice. Until the old "
             "jobs have the new document, both may try: one commits, the other is fenced",
         ),
+        **dict.fromkeys(
+            (f"shape.route{part}" for part in ("", ".by", ".by.path", ".by.name", ".types", ".rest", ".tombstones")),
+            FieldEffect(
+                Outcome.FROM_NOW_ON,
+                "the route holds for records from now on; rows that landed stay where they are. A new table begins at its start: "
+                "records before the change may be in two tables, or with another start than the earliest in none",
+            ),
+        ),
+        **dict.fromkeys(
+            ("shape.route.others", "shape.route.undecodable"),
+            FieldEffect(Outcome.FROM_NOW_ON, "the route of another table changed; rows of this one are the same"),
+        ),
         "shape.where": FieldEffect(
             Outcome.FROM_NOW_ON,
             "the condition holds for records from now on; existing rows stay until their key has a record",

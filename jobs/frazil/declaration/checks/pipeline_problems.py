@@ -15,6 +15,7 @@ from frazil.declaration.envelopes import Envelope
 from frazil.declaration.formats import Bytes, Json, Protobuf, Text
 from frazil.declaration.options import MetadataColumns, SubjectStrategy, Tombstones, Truncation
 from frazil.declaration.partitioning import PartitionField, SortField
+from frazil.declaration.route import Field, Route
 from frazil.declaration.shape import KEY
 from frazil.declaration.topic import Topic
 from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode
@@ -35,6 +36,7 @@ def pipeline_problems(pipeline: Pipeline) -> Iterator[Problem]:
         yield from _envelope_problems(pipeline) if pipeline.envelope is not None else ()
     yield from _required_problems(pipeline)
     yield from _select_problems(pipeline) if pipeline.shape.selected else ()
+    yield from _route_problems(pipeline) if pipeline.shape.route is not None else ()
     if pipeline.topic.value.keeps_unknown and pipeline.shape.masks and "_unknown" not in pipeline.shape.masks:
         what = "fields that are no column land in _unknown as they are, such as one of a misspelt name"
         yield Problem("shape.mask", what, "Mask _unknown, too, or remove unknown_fields")
@@ -73,6 +75,18 @@ def _select_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if pipeline.shape.select and pipeline.envelope is not None and pipeline.envelope.has_before:
         what = "the row before a change has the columns of the source, and not those of shape.select"
         yield Problem("envelope.replica_identity", what, "Remove it, or select")
+
+
+def _route_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield why the types of a topic's records are not known."""
+    route, value = pipeline.shape.route, pipeline.topic.value
+    if pipeline.envelope is not None:
+        what = "a delete in an envelope may lack what says of which type it is"
+        yield Problem("shape.route", what, "Declare a pipeline for each table, with a condition in shape.where")
+    is_open = isinstance(value, Bytes | Text) or value.has_schemas_inside
+    if isinstance(route, Route) and isinstance(route.by, Field) and is_open:
+        what = f"values of format {value.kind} have no fields that are known before a record is read"
+        yield Problem("shape.route.by", what, "Choose Header(…), or declare a format with columns")
 
 
 def _key_problems(pipeline: Pipeline) -> Iterator[Problem]:

@@ -131,6 +131,11 @@ class Framed(Decoder):
         refused = {framed: reason.value for framed, reason in self.refused.items()}
         return {self.side.part("verdict"): lookup(self.side.frame, {**refused, **dict.fromkeys(self.waiting, _WAITS)})}
 
+    def framed_elsewhere(self, records: DataFrame) -> tuple[DataFrame, Column]:
+        """Return the records with their frames and bodies, and whether a frame names the type of another table; never null."""
+        others = {framed: reason.value for framed, reason in self.refused.items() if reason is Reason.ROUTE}
+        return self.framed(records), lookup(self.side.frame, others).isNotNull()
+
     @property
     def is_refused(self) -> Column:
         """Whether the verdict on a frame is a reason."""

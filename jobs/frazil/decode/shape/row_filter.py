@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from frazil.declaration import Pipeline
+from frazil.declaration import Field, Pipeline
 from frazil.declaration.checks.sql_expressions import RowExpression
 from frazil.declaration.envelopes import added_columns
 from frazil.decode.decoded_columns import (
@@ -131,21 +131,31 @@ def check_condition(pipeline: Pipeline, spark: SparkSession, row: T.StructType) 
 
 
 def check_fields(pipeline: Pipeline, versions: Sequence[Struct], of_key: Collection[str]) -> None:
-    """Raise `InvalidInput` if the newest version of a record (names not yet folded) lost a field that the condition needs.
+    """Raise `InvalidInput` if the newest version of a record (names not yet folded) lost a field that the shape needs.
 
-    It would be true for none of its records, so that upserts would delete their rows.
+    A condition would be true for none of its records, so that upserts would delete their rows; by a route they would have no type.
     """
-    if (condition := pipeline.shape.condition) is None or not versions:
+    condition, route = pipeline.shape.condition, pipeline.shape.route
+    needed = dict.fromkeys(condition.needed, "where") if condition is not None else {}
+    if route is not None and isinstance(route.by, Field):
+        needed[tuple(route.by.path.lower().split("."))] = "route"
+    if not needed or not versions:
         return
     *earlier, newest = versions
     names = {name for each in newest.origins for name in each}
     same = [row for row in earlier if names == {name for each in row.origins for name in each}]
-    for path in condition.needed:
+    for path, part in needed.items():
         if path[0] not in of_key and not _has(newest, path) and any(_has(row, path) for row in same):
+            effect, do = (
+                "would match",
+                "Declare a condition that is true without it, such as coalesce(new, old) = 'a', or r",
+            )
+            if part == "route":
+                effect, do = "has a type", "R"
             raise InvalidInput(
-                f"the newest version of the schema has no field {'.'.join(path)}, so that no record of it would match",
-                where=f"pipeline {pipeline.name}, shape.where",
-                do="Declare a condition that is true without it, such as coalesce(new, old) = 'a', or register a version with it",
+                f"the newest version of the schema has no field {'.'.join(path)}, so that no record of it {effect}",
+                where=f"pipeline {pipeline.name}, shape.{part}",
+                do=f"{do}egister a version with it",
             )
 
 

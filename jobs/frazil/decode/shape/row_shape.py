@@ -9,11 +9,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
-from frazil.decode.decoded_columns import MATCH
+from frazil.decode.decoded_columns import MATCH, ROW, SOURCE
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.shape.event_times import EventTimes, event_times
+from frazil.decode.shape.expression_types import named_by_record
 from frazil.decode.shape.row_filter import RowFilter, is_filtered, row_filter
 from frazil.decode.shape.row_masks import Masks
+from frazil.decode.shape.row_route import RowRoute, row_route
 from frazil.decode.shape.row_selection import RowSelection, row_selection
 from frazil.decode.shape.selection import Selection
 from frazil.schemas.json_columns import with_texts
@@ -29,6 +31,7 @@ class RowShape:
     selection: RowSelection | None = None
     times: EventTimes | None = None
     masks: Masks | None = None
+    route: RowRoute | None = None
 
     @property
     def is_observed(self) -> bool:
@@ -57,6 +60,8 @@ class RowShape:
 
     def checks(self, spark: SparkSession | None) -> Iterator[tuple[Column, Reason, Column | None]]:
         """Yield what must hold for a row to be made, never null, the reason if it does not, and what fails, if `spark` is given."""
+        if self.route is not None:
+            yield self.route.is_routed(), Reason.UNROUTED, None
         if self.filter is not None:
             yield ~self.filter.omits(), Reason.OMITTED_VALUE, None
             failure = F.when(F.col(MATCH).isNull(), self.filter.failure(spark)) if spark is not None else None
@@ -82,11 +87,13 @@ def row_shape(
 
     Raises `InvalidInput` if it does not fit them.
     """
+    row_type = (with_texts(target), ROW) if selection is None else (selection.source, SOURCE)
     return RowShape(
         filter=row_filter(pipeline, spark, target, key, selection),
         selection=row_selection(pipeline, with_texts(target), key, selection, masks),
         times=event_times(pipeline, target, key, _plain(pipeline, selection)),
         masks=masks,
+        route=row_route(pipeline, *row_type, named.names if (named := named_by_record(key)) is not None else ()),
     )
 
 

@@ -102,6 +102,15 @@ class MessageWriters(RegisteredWriters):
             return Reason.UNREADABLE_SCHEMA
         return number
 
+    def _named(self, frame: bytes, schema: RegisteredSchema, references: Mapping[str, str]) -> str | None:
+        from frazil.decode.protobuf.compiler import compile_proto  # loads Protobuf
+
+        index = message_index(frame, GUID_BYTES if frame[0] == GUID_MAGIC else PREFIX_BYTES)
+        if isinstance(index, FrameProblem):
+            return None
+        file = self._files.get(schema.id) or compile_proto(schema.text, references)
+        return file.indexes.get(index[0])
+
     def _note(self, frame: bytes, number: int) -> None:
         of_path = frame[GUID_BYTES if frame[0] == GUID_MAGIC else PREFIX_BYTES :]
         (self._padded if is_padded(of_path) else self._frames)[frame] = number

@@ -11,6 +11,7 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.registry.http import several
 from frazil.clients.registry.schemas import RegisteredSchema
 from frazil.declaration.options import SubjectStrategy
+from frazil.declaration.route import Route
 from frazil.declaration.topic import Topic
 from frazil.decode.avro.avro_decoder import RegisteredAvro
 from frazil.decode.decoded_columns import schema_id_of
@@ -69,6 +70,8 @@ class RegisteredWriters(FramedWriters):
         self._verdicts: dict[int, Reason | None] = {}  # by schema id; None: its records can be read
         self._strangers: Recent[int, Reason] = Recent(10 * MOST)  # by schema id, of what is not in our one subject
         self._judged: set[tuple[int, str]] = set()
+        self.route: Route | None = None
+        """The route by record names, if one is declared."""
 
     @property
     def may_begin_without(self) -> bool:
@@ -86,12 +89,26 @@ class RegisteredWriters(FramedWriters):
             return (f"{self._topic}-{'key' if self.is_key else 'value'}",)
         if self._record_name is not None:
             return (f"{self._prefix}{self._record_name}",)
-        return [s for s in registry.subjects() if s.startswith(self._prefix)] if self._prefix else ()
+        if not self._prefix:
+            return ()
+        others = [f"{self._prefix}{name}" for name in self.route.others] if self.route is not None else ()
+        return [s for s in registry.subjects() if s.startswith(self._prefix) and s not in others]
+
+    def _others(self, registry: Registry) -> Sequence[str]:
+        """Return the subjects that may have other tables' types."""
+        if self.route is None or self._strategy is SubjectStrategy.TOPIC:
+            return ()
+        if not self._prefix:
+            return self.route.others
+        own = self.subjects(registry)
+        return [s for s in registry.subjects() if s.startswith(self._prefix) and s not in own]
 
     def _owns(self, name: str, subjects: Collection[str]) -> bool:
         """Return whether a record of this name, whose schema is in these subjects, is one that the declaration means."""
         if self._strategy is SubjectStrategy.TOPIC:
             return True
+        if self.route is not None and name in self.route.others:
+            return False
         if self._record_name is not None and name and name != self._record_name:
             return False
         wanted = self._record_name or name
@@ -118,8 +135,21 @@ class RegisteredWriters(FramedWriters):
             self._add(version.id, {subject})
             if version.id in self._verdicts:
                 self._name_first(version.id, version.guid)
+        self._find_others()
         self._check_envelope()
         return len(self.types) > known
+
+    def _find_others(self) -> None:
+        """Note the frames of other tables' types, so that no batch is staged again when a record has one."""
+        assert self.registry is not None
+        listed = several(self.registry.versions, self._others(self.registry))
+        versions = [version for versions in listed for version in versions]
+        new = [one for one in versions if one.id not in self._verdicts and one.id not in self._strangers]
+        self.registry.prefetch(version.id for version in new)
+        for version in new:
+            self._strangers[version.id] = Reason.FOREIGN_SCHEMA
+            for head in self._heads(version.id, version.guid, None if not self.is_protobuf else FIRST):
+                self._name_as(head, version.id)
 
     def learn(self, seen: SeenFrames) -> bool:
         """Find out about frames that records have and that `decoder` omitted; return whether `decoder` differs then.
@@ -207,7 +237,7 @@ class RegisteredWriters(FramedWriters):
         """Note what a frame names, by the verdict on its schema."""
         if schema_id not in self._verdicts:
             if self._strangers.get(schema_id) is Reason.FOREIGN_SCHEMA:
-                self._rejected[frame] = Reason.FOREIGN_SCHEMA
+                self._rejected[frame] = self._foreign(frame, schema_id)
             return
         if frame[0] == GUID_MAGIC:
             self._guids[frame] = schema_id
@@ -240,13 +270,17 @@ class RegisteredWriters(FramedWriters):
     def _name_first(self, schema_id: int, guid: str | None) -> None:
         """Note the frames of the schema's type that is known at once."""
         for path in self._paths(schema_id):
-            heads = [prefixed(schema_id, b"", path), *([guid_header(guid, path)] if guid else [])]
-            if path == FIRST:
-                heads += [head[:-1] + b"\x02\x00" for head in heads]  # the long form
-            for head in heads:
+            for head in self._heads(schema_id, guid, path):
                 self._name(head, schema_id)
                 if head[0] == GUID_MAGIC:
                     self._guids[head] = schema_id
+
+    def _heads(self, schema_id: int, guid: str | None, path: tuple[int, ...] | None) -> list[bytes]:
+        """Return the frames that name a type of a schema, by its message index if it is one of several."""
+        heads = [prefixed(schema_id, b"", path), *([guid_header(guid, path)] if guid else [])]
+        if path == FIRST:
+            heads += [head[:-1] + b"\x02\x00" for head in heads]  # the long form
+        return heads
 
     def _paths(self, schema_id: int) -> Sequence[tuple[int, ...] | None]:
         """Return the message index of the type that is known at once; None for a schema of one type."""
@@ -256,7 +290,9 @@ class RegisteredWriters(FramedWriters):
         """Note which writer a frame names, or why it is refused."""
         verdict = self._verdicts[schema_id]
         number = verdict if verdict is not None else self._writer(frame, schema_id)
-        if isinstance(number, Reason):
+        if number is Reason.FOREIGN_SCHEMA:
+            self._rejected[frame] = self._foreign(frame, schema_id)
+        elif isinstance(number, Reason):
             self._rejected[frame] = number
         else:
             self._note(frame, number)
@@ -267,6 +303,27 @@ class RegisteredWriters(FramedWriters):
 
     def _note(self, frame: bytes, number: int) -> None:
         self._frames[frame] = number
+
+    def _foreign(self, frame: bytes, schema_id: int) -> Reason:
+        """Return the verdict on a frame of a foreign schema: whether its type is another table's.
+
+        A schema never changes, so no later answer of the registry gives its records to another table.
+        """
+        if self.route is None or self.registry is None:
+            return Reason.FOREIGN_SCHEMA
+        schema = self.registry.schema(schema_id)
+        if schema is None:  # deleted between the two questions
+            return Reason.UNKNOWN_SCHEMA
+        try:
+            references = self.registry.resolve_references(schema)
+            name = self._named(frame, schema, references) if schema.type.value == self.language else None
+        except UNREADABLE:
+            name = None
+        return Reason.ROUTE if self.route.is_elsewhere(name or None) else Reason.FOREIGN_SCHEMA
+
+    def _named(self, frame: bytes, schema: RegisteredSchema, references: Mapping[str, str]) -> str | None:
+        """Return the full name of the type that a frame names; None if it names none. Raises what reading a schema does."""
+        return self.record_type(schema.text, references).name
 
 
 class AvroWriters(RegisteredWriters):

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from frazil.clients.registry.client import Registry
 from frazil.declaration.formats import Avro, Protobuf
 from frazil.declaration.pipeline import Pipeline
+from frazil.declaration.route import RecordName, Route
 from frazil.declaration.topic import Topic
 from frazil.decode.raw import RAW, RawWriters
 from frazil.decode.writers.declared_writers import declared_writers
 from frazil.decode.writers.embedded_writers import EmbeddedWriters
 from frazil.decode.writers.registered_messages import MessageWriters
-from frazil.decode.writers.registered_writers import AvroWriters, JsonWriters
+from frazil.decode.writers.registered_writers import AvroWriters, JsonWriters, RegisteredWriters
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope as chosen_envelope
 from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
@@ -29,13 +30,18 @@ def writer_schemas(
     keys: bool = False,
     envelope: Envelope = NO_ENVELOPE,
     of_one_type: bool = False,
+    route: Route | None = None,
 ) -> WriterSchemas:
     """Return the writer schemas of a topic's values; with `keys`, of its keys. `of_one_type` is that of `MessageWriters`.
+
+    With a `route` by names they know which frames are of other tables' types.
 
     Raises `InvalidInput` as the envelope does for declared schemas, and `UnreadableSchema`.
     """
     found = _writers(topic, registry, envelope, keys=keys, of_one_type=of_one_type)
     found.of_topic = registry
+    if route is not None and isinstance(route.by, RecordName) and isinstance(found, RegisteredWriters):
+        found.route = route
     return found
 
 
@@ -79,7 +85,7 @@ def topic_rows(pipeline: Pipeline, registry: Registry | None) -> TopicRows:
     topic, around = pipeline.topic, chosen_envelope(pipeline.envelope)
     if topic.value.has_schemas_inside:
         return TopicRows(are_in_records=True)
-    values = writer_schemas(topic, registry, envelope=around)
+    values = writer_schemas(topic, registry, envelope=around, route=pipeline.shape.route)
     values.refresh()
     versions, problems, omits = values.versions, _problems(values), [*_omits(values), *omissions(pipeline)]
     if pipeline.write.has_key and not pipeline.write.key and values.has_columns and versions:

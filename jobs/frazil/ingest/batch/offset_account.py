@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -24,14 +25,16 @@ from frazil.lake.ledger.totals import Counts
 def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRecords, rejected: Rejected) -> CommitRequest:
     """Return what the commit of a batch says. Raises `CountsDisagree`, `DeletesLost`, `Fenced`, `StageAgain` for a new leader."""
     planned, topic = staged.plan, job.kafka.topic(pipeline.topic.name)
+    elsewhere = Counter(staged.elsewhere) + Counter(rejected.elsewhere)
+    filtered = {"route": elsewhere.total(), "where": staged.shaped.records}
     counts = Counts(
         read=staged.read.records,
         **staged.rows.terms,
         rejected=rejected.kept,
         skipped=rejected.skipped,
         skipped_at=rejected.skipped_at,
-        filtered={"where": staged.shaped.records} if staged.shaped.records else {},
-        filtered_at=staged.shaped.by_partition,
+        filtered={reason: number for reason, number in filtered.items() if number},
+        filtered_at=dict(sorted((elsewhere + Counter(staged.shaped.by_partition)).items())),
         unmatched=staged.shaped.unmatched,
         late_events=staged.shaped.late_events,
         gaps=gaps(staged.read.by_partition, planned.ranges),

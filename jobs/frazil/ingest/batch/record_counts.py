@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import Bytes
 from frazil.declaration.options import ErrorMode, Tombstones
-from frazil.decode.decoded_columns import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
+from frazil.decode.decoded_columns import ELSEWHERE, REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.frames.wire_format import begins_with_small_id, schema_id
 from frazil.decode.shape.row_filter import is_filtered
 from frazil.decode.shape.row_shape import RowShape
@@ -38,6 +38,7 @@ class Read:
     """The counts of records as they came from Kafka. `tail` are those at the end of each range, for `last_records`.
 
     `key_ids` are the lowest and the highest schema id that keys may begin with; None if none does, or they were not looked for.
+    `elsewhere` counts, by partition, those that a route leaves to other tables before they are decoded.
     """
 
     records: int
@@ -45,13 +46,14 @@ class Read:
     by_partition: Mapping[int, int]
     tail: Sequence[str] = ()
     key_ids: tuple[int, int] | None = None
+    elsewhere: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
     """The counts of rejected records: those that are kept and those that are skipped by reason, and these by partition.
 
-    `keyless` of them have no key, whatever they are rejected for.
+    `keyless` of them have no key, whatever they are rejected for. `elsewhere` counts, by partition, those that are another table's.
     `values` and `keys` are the frames without a decoder, and `last_truncate` is the highest offset of a truncate.
     """
 
@@ -62,11 +64,12 @@ class Rejected:
     keys: SeenFrames = SeenFrames()  # noqa: RUF009 # frozen
     last_truncate: int | None = None
     keyless: int = 0
+    elsewhere: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def records(self) -> int:
-        """The number of rejected records."""
-        return sum(self.kept.values()) + sum(self.skipped.values())
+        """The number of records without a row."""
+        return sum(map(sum, (self.kept.values(), self.skipped.values(), self.elsewhere.values())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +110,39 @@ def observe_records(
     there are few. With `with_key_ids` they note `Read.key_ids`. `with_bodies` is that of
     fingerprints.
     """
+    of_routes = [by_number(F.when(F.col(ELSEWHERE), F.col("partition"))).alias("elsewhere")]
     of_keys = [F.min(_KEY_ID).alias("lowest_key_id"), F.max(_KEY_ID).alias("highest_key_id")] if with_key_ids else []
     if with_key_ids:
         records = records.withColumn(
             _KEY_ID, F.when(begins_with_small_id(F.col("key")), schema_id(F.col("key"), F.lit(None)))
         )
     # The tail is a column, so that generated code makes it: an aggregate interprets what is more than a column.
-    return records.withColumn(_TAIL, _tail(ranges, with_bodies=with_bodies)).observe(
+    counted = records.withColumn(_TAIL, _tail(ranges, with_bodies=with_bodies)).observe(
         observed,
         F.count(F.lit(1)).alias("read"),
         F.sum(F.coalesce(F.length("value"), F.lit(0)) + F.coalesce(F.length("key"), F.lit(0))).alias("bytes"),
         by_number(F.col("partition")).alias("partitions"),
         F.collect_list(_TAIL).alias("tail"),
         *of_keys,
+        *(of_routes if ELSEWHERE in records.columns else ()),
     )
+
+    return here(counted)
+
+
+def here(records: DataFrame) -> DataFrame:
+    """Return records without those that are another table's, as the column `ELSEWHERE` says."""
+    return records.where(~F.col(ELSEWHERE)) if ELSEWHERE in records.columns else records
+
+
+def observe_elsewhere(decoded: DataFrame, observed: Observation | str) -> DataFrame:
+    """Count decoded records that are another table's, by partition; they stay."""
+    return decoded.observe(observed, by_number(F.when(F.col(ELSEWHERE), F.col("partition"))).alias("elsewhere"))
+
+
+def elsewhere(observed: Mapping[str, Any]) -> dict[int, int]:
+    """Return what `observe_elsewhere` counted."""
+    return counts(observed["elsewhere"])
 
 
 def observe_shaped(landed: DataFrame, observed: Observation | str, shape: RowShape, dropped: Column) -> DataFrame:
@@ -151,7 +173,14 @@ def read(observed: Mapping[str, Any]) -> Read:
     by_partition = counts(observed["partitions"])
     low, high = observed.get("lowest_key_id"), observed.get("highest_key_id")
     key_ids = None if low is None or high is None else (int(low), int(high))
-    return Read(int(observed["read"] or 0), int(observed["bytes"] or 0), by_partition, observed["tail"] or (), key_ids)
+    return Read(
+        records=int(observed["read"] or 0),
+        bytes=int(observed["bytes"] or 0),
+        by_partition=by_partition,
+        tail=observed["tail"] or (),
+        key_ids=key_ids,
+        elsewhere=counts(observed.get("elsewhere")),
+    )
 
 
 def counts(found: Sequence[Any] | None) -> dict[int, int]:
@@ -206,18 +235,22 @@ def skips(reason: Column, on_error: ErrorMode, tombstones: Tombstones, *, trunca
 
 
 def observe_rejected(rejected: DataFrame, observed: Observation | str, skipped: Column) -> DataFrame:
-    """Count rejected records by reason, those that are skipped by reason and by partition, and note frames for `seen_frames`."""
-    reason = F.col(REASON)
+    """Count rejected records by reason, those that are skipped by reason and by partition, and note frames for `seen_frames`.
+
+    Those of other tables are counted by partition and left out.
+    """
+    reason, is_here = F.col(REASON), F.col(REASON) != Reason.ROUTE.value
     number = F.array_position(F.array(*map(F.lit, Reason)), reason)
     counted = [
-        by_number(F.when(~skipped, number)).alias("rejected"),
-        by_number(F.when(skipped, number)).alias("skipped"),
-        by_number(F.when(skipped, F.col("partition"))).alias("skipped_at"),
+        by_number(F.when(is_here & ~skipped, number)).alias("rejected"),
+        by_number(F.when(is_here & skipped, number)).alias("skipped"),
+        by_number(F.when(is_here & skipped, F.col("partition"))).alias("skipped_at"),
+        by_number(F.when(~is_here, F.col("partition"))).alias("elsewhere"),
     ]
     values, keys = _frames(UNKNOWN, WAITING, "values"), _frames(UNKNOWN_KEY, WAITING_KEY, "keys")
     last_truncate = F.max(F.when(reason == Reason.TRUNCATED.value, F.col("offset"))).alias("last_truncate")
-    keyless = F.count_if(F.col("key").isNull()).alias("keyless")
-    return rejected.observe(observed, *counted, *values, *keys, last_truncate, keyless)
+    keyless = F.count_if(is_here & F.col("key").isNull()).alias("keyless")
+    return rejected.observe(observed, *counted, *values, *keys, last_truncate, keyless).where(is_here)
 
 
 def _frames(unknown: str, waiting: str, name: str) -> list[Column]:
@@ -240,6 +273,7 @@ def rejected(observed: Mapping[str, Any]) -> Rejected:
         keys=seen_frames(observed, "keys"),
         last_truncate=observed["last_truncate"],
         keyless=int(observed["keyless"] or 0),
+        elsewhere=counts(observed["elsewhere"]),
     )
 
 

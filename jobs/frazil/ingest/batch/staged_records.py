@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from frazil.clients.kafka_records import Record
@@ -22,7 +22,7 @@ class StagedRecords:
 
     `by_driver` are the records that the driver read, as Spark cannot. Rows were decoded by `decoding`; `thorough` rejects none that
     has a row. They were staged `at` this time. `key` are the columns of the table's key, in the order of their ids; none in an
-    append table. `shaped` is what the declared shape made of them.
+    append table. `shaped` is what the declared shape made of them, and `elsewhere` how many are other tables', by partition.
     """
 
     plan: Plan
@@ -34,6 +34,7 @@ class StagedRecords:
     at: datetime
     key: tuple[str, ...] = ()
     shaped: Shaped = Shaped()  # noqa: RUF009 # frozen
+    elsewhere: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def are_all(self) -> bool:
@@ -43,7 +44,7 @@ class StagedRecords:
     @property
     def lacks_rows(self) -> int:
         """The number of records that were read and have no row: they are to be rejected."""
-        return self.read.records - self.rows.landed - self.shaped.records
+        return self.read.records - self.rows.landed - self.shaped.records - sum(self.elsewhere.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from pyspark.sql import functions as F
 from frazil.clients.kafka_records import Record
 from frazil.dead_letters.encrypted_bytes import encryption
 from frazil.dead_letters.rejected_rows import dead_letter
-from frazil.declaration import Pipeline
+from frazil.declaration import Header, Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.decoded_columns import DETAIL, REASON, ROW, SCHEMA_ID
@@ -22,7 +23,7 @@ from frazil.decode.record_decoder import RecordDecoder
 from frazil.ingest.batch import record_counts
 from frazil.ingest.batch.kafka_rows import kafka_rows
 from frazil.ingest.batch.read import HEADERS, SEPARATE_RANGES, as_records, consumer_options, is_in, read
-from frazil.ingest.batch.record_counts import Shaped
+from frazil.ingest.batch.record_counts import Shaped, observe_elsewhere
 from frazil.ingest.batch.refused_records import refused
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.plan.plan import Plan
@@ -35,7 +36,7 @@ from frazil.schemas.metadata import COORDINATES, INGESTED_AT, ORDER
 from frazil.write.mode import Batch, RowLayout, WriteMode
 
 _UNRESOLVED, _LETTER = "_frazil_unresolved", "_frazil_letter"
-_READ, _SHAPED, _REJECTED = "read", "shaped", "rejected"
+_READ, _ELSEWHERE, _SHAPED, _REJECTED = "read", "elsewhere", "shaped", "rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,10 @@ class Staging:
 
         def rows(records: DataFrame, observed: Observed) -> DataFrame:
             bodies = not self.pipeline.shape.mask  # a hash without a key would say what is masked
+            records = decoding.routed(records)
             more = {"with_key_ids": are_framed, "with_bodies": bodies}
             records = record_counts.observe_records(records, observed(_READ), ends, **more)
-            landed = decoding.rows(records, self.unplaced())
+            landed = decoding.rows(records, self.unplaced(), lambda made: observe_elsewhere(made, observed(_ELSEWHERE)))
             if decoding.shape.is_observed:
                 landed = record_counts.observe_shaped(landed, observed(_SHAPED), decoding.shape, self.mode.dropped())
             return self.mode.planned(landed, self.layout, self._metadata(), batch, observed)
@@ -110,7 +112,11 @@ class Staging:
         self.job.failpoint("stage.written")
         read = record_counts.read(run.observed(_READ))
         shaped = record_counts.shaped(run.observed(_SHAPED)) if decoding.shape.is_observed else Shaped()
-        return StagedRecords(planned, by_driver, decoding, thorough, staged, read, at, self.layout.key_names, shaped)
+        route = decoding.shape.route
+        later = record_counts.elsewhere(run.observed(_ELSEWHERE)) if route is not None and route.path else {}
+        elsewhere = Counter(read.elsewhere) + Counter(later)
+        key = self.layout.key_names
+        return StagedRecords(planned, by_driver, decoding, thorough, staged, read, at, key, shaped, elsewhere)
 
     def stage_rejected(self, staged: StagedRecords) -> StagedRejected:
         """Stage the dead letters of a batch, by a second job over the same range, and count them."""
@@ -128,6 +134,7 @@ class Staging:
                 listed = listed.withColumn(_UNRESOLVED, F.lit(True))
                 records = records.join(F.broadcast(listed), ["partition", "offset"], "left")
                 unavailable = F.coalesce(F.col(_UNRESOLVED), F.lit(False))
+            records = record_counts.here(staged.thorough.routed(records))
             found = staged.thorough.rejected(records, unavailable, self.unplaced())
             found = record_counts.observe_rejected(found, observed(_REJECTED), skipped)
             is_masked = bool(self.pipeline.shape.mask)
@@ -174,7 +181,9 @@ class Staging:
         The plan is that of an earlier batch with the same `depends_on`; with None the batch is planned by itself.
         """
         topic, stretch = self.pipeline.topic, planned.stretch
-        headers = headers or self.pipeline.headers or topic.value.has_schema or topic.key.has_schema
+        route = self.pipeline.shape.route
+        of_route = route is not None and isinstance(route.by, Header)
+        headers = headers or self.pipeline.headers or of_route or topic.value.has_schema or topic.key.has_schema
         options = consumer_options(self.pipeline, self.job.kafka)
         group = self.job.consumers.group(self.pipeline.name, options, stretch.topic_id, stretch.leaders)
         isolation = self.pipeline.isolation.value

@@ -6,7 +6,7 @@ The schemas, the decoding and the columns are those of a run (`Evolution`, `Stag
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,7 @@ from frazil.lake.spark_session import infer_no_constraints
 from frazil.lake.stage import PartitionLimits, partition_values
 from frazil.schemas.evolution.schema_changes import applied, renames
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, kept_ids, row_type, schema_json
+from frazil.schemas.reasons import MESSAGES, Reason
 from frazil.schemas.sources import check_order, check_sources
 from frazil.schemas.types import Struct
 
@@ -159,7 +160,7 @@ def preview(
             notes.append(str(event["message"]))
 
     report = Reporter(noted, pipeline.name, pipeline.topic.name, job.run, job.clock)
-    writers = writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
+    writers = writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope), route=pipeline.shape.route)
     evolution = _Unwritten(pipeline, job, writers, report)
     if pipeline.is_change_data:
         infer_no_constraints(job.spark)
@@ -207,7 +208,7 @@ def _decoded(
             if attempt < ATTEMPTS - 1:
                 continue
         rows, filtered = _rows(staging, records)
-        return staging, rows, (*refused, *filtered)
+        return staging, rows, (*refused, *filtered, *_elsewhere(records, (*rows, *refused, *filtered)))
     raise AssertionError("the last attempt returns")
 
 
@@ -216,7 +217,8 @@ def _refused(
 ) -> tuple[tuple[PreviewedReject, ...], record_counts.Rejected]:
     pipeline, thorough, observed = staging.pipeline, staging.decoding.thorough, Observation()
     skipped = record_counts.skips(F.col(REASON), pipeline.on_error, tombstones(pipeline.write))
-    rejects = thorough.rejected(_frame(staging, records), unplaced=staging.unplaced())
+    frame = record_counts.here(thorough.routed(_frame(staging, records)))
+    rejects = thorough.rejected(frame, unplaced=staging.unplaced())
     rejects = record_counts.observe_rejected(rejects, observed, skipped)
     of_place = {(record.partition, record.offset): record for record in records}
     found = rejects.select("partition", "offset", REASON, SCHEMA_ID, DETAIL, skipped.alias("skipped"))
@@ -237,7 +239,8 @@ def _refused(
 def _rows(staging: Staging, records: Sequence[Record]) -> tuple[tuple[PreviewedRow, ...], tuple[PreviewedReject, ...]]:
     """Return the rows of the records, and the records that are filtered without effect."""
     thorough, write = staging.decoding.thorough, staging.pipeline.write
-    decoded = thorough.rows(_frame(staging, records), staging.unplaced())
+    frame = record_counts.here(thorough.routed(_frame(staging, records)))
+    decoded = thorough.rows(frame, staging.unplaced())
     values = [*staging.mode.values(staging.layout), *staging.kafka_key()]
     deletes, dropped = is_delete(has_changes=thorough.has_changes), F.lit(False)
     if thorough.shape.filter is not None:
@@ -273,6 +276,16 @@ def _rows(staging: Staging, records: Sequence[Record]) -> tuple[tuple[PreviewedR
         for row in found
         if row["dropped"]
     )
+
+
+def _elsewhere(records: Sequence[Record], found: Sequence[PreviewedRow | PreviewedReject]) -> Iterator[PreviewedReject]:
+    """Yield the records that are another table's: all without a row or a reason."""
+    places = {(one.partition, one.offset) for one in found}
+    for one in records:
+        if (one.partition, one.offset) not in places:
+            message = MESSAGES[Reason.ROUTE]
+            place = {"partition": one.partition, "offset": one.offset}
+            yield PreviewedReject(**place, reason=Reason.ROUTE.value, message=message, schema_id=None, is_skipped=True)
 
 
 def _frame(staging: Staging, records: Sequence[Record]) -> DataFrame:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from frazil.declaration import Pipeline
+from frazil.decode.decoded_columns import ROW
 from frazil.decode.shape.event_times import event_times
 from frazil.decode.shape.row_filter import check_condition, check_fields
 from frazil.decode.shape.row_masks import check_aliases, of_fields
+from frazil.decode.shape.row_route import row_route
 from frazil.decode.shape.selection import Selection, check_key, readable, selection
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.writers.writer_schemas import WriterSchemas
@@ -79,9 +81,12 @@ class SourceRows:
         """Raise `InvalidInput` if the declared shape does not fit the `row` of a table that is to be made."""
         made = self.selection(key)
         self._check_key(made)
-        if not self._pipeline.shape.where and not self._pipeline.shape.event_time:
+        shape, fields = self._pipeline.shape, key()
+        if not shape.where and not shape.event_time and not shape.route:
             return
-        source = row if made is None else readable(made.source, key())
+        of_key = [field.name for field in fields.fields] if fields is not None else []
+        row_route(self._pipeline, row if made is None else made.source, ROW, of_key)
+        source = row if made is None else readable(made.source, fields)
         check_condition(self._pipeline, self._job.spark, spark_struct(source))
         event_times(self._pipeline, row, None)
 

@@ -1,0 +1,281 @@
+"""Records of several types in one topic: each is in one table, whatever says of which type it is."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from frazil.declaration import (
+    Avro,
+    Field,
+    Header,
+    Json,
+    Pipeline,
+    RecordName,
+    Redact,
+    Shape,
+    Table,
+    Target,
+    Text,
+    Topic,
+    Upsert,
+    routes,
+)
+from frazil.errors import InvalidInput
+from frazil.ingest.preview.preview import preview
+from tests.support import oracle
+from tests.support.keyed_topic import record
+from tests.support.shop import Shop, ShopOf, avro, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+COLUMNS = ("type string", "id long", "amount double", "ref struct<kind: string>")
+
+
+def table(shop: Shop, of: str) -> Table:
+    return Table(f"shop.{shop.topic}_{of}")
+
+
+def by_field(shop: Shop, **options: Any) -> tuple[Pipeline, ...]:
+    """Return pipelines of a topic in JSON: `placed` and `paid`, and those of `options`."""
+    topic = Topic(shop.topic, value=Json(columns=COLUMNS), key=Text())
+    to = {"placed": table(shop, "placed"), ("paid", "refunded"): table(shop, "paid"), **options.pop("to", {})}
+    return routes(topic, **{"by": Field("type"), "to": to, **options})
+
+
+def row(type_: str | None, number: int, **more: Any) -> bytes:
+    return json.dumps({"type": type_, "id": number, **more}).encode()
+
+
+def ids(shop: Shop, pipeline: Pipeline) -> list[int]:
+    return sorted(row["id"] for row in oracle.rows(shop.lake, pipeline.table.identifier))
+
+
+def dead(shop: Shop, pipeline: Pipeline) -> dict[str, int]:
+    return dict(Counter(letter["reason"] for letter in oracle.rows(shop.lake, pipeline.table.dead_letters)))
+
+
+def drained(shop: Shop, pipelines: Sequence[Pipeline], *, deep: bool = False) -> list[Mapping[str, int]]:
+    """Land all records by one run; return what each pipeline filtered. All are proven."""
+    found = shop.drained(*pipelines)
+    for pipeline in pipelines:
+        assert found[pipeline.name].error is None, found[pipeline.name].error
+        shop.assert_proven(pipeline, deep=deep)
+    return [dict(found[pipeline.name].total.filtered) for pipeline in pipelines]
+
+
+def once(shop: Shop, pipelines: Sequence[Pipeline]) -> list[tuple[int, int]]:
+    """Return the places of all rows and dead letters of these pipelines, none of which is there twice."""
+    names = [name for pipeline in pipelines for name in pipeline.tables]
+    found = [place for name in names for place in oracle.places(shop.lake, name)]
+    assert len(found) == len({*found}), Counter(found).most_common(3)
+    return sorted(found)
+
+
+def test_records_land_in_the_table_of_their_type_and_others_in_the_last(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    pipelines = by_field(shop, otherwise=table(shop, "other"))
+    types = ["placed", "paid", "refunded", "unknown", None, "placed", "Paid"]
+    shop.produce([row(type_, number) for number, type_ in enumerate(types)])
+    shop.produce([b"{", b"\xff", None])
+    assert drained(shop, pipelines, deep=True) == [{"route": 8}, {"route": 8}, {"route": 4}]
+    assert [ids(shop, one) for one in pipelines] == [[0, 5], [1, 2], [3, 4, 6]]
+    assert [dead(shop, one) for one in pipelines] == [{}, {}, {"undecodable": 2, "tombstone": 1}]
+    assert once(shop, pipelines) == sorted(shop.journal)
+
+
+@pytest.mark.parametrize("otherwise", ["dead_letter", "filter"])
+def test_records_of_no_declared_type_are_dead_letters_of_the_first_table_or_filtered(
+    shop_of: ShopOf, otherwise: str
+) -> None:
+    shop = shop_of()
+    pipelines = by_field(shop, otherwise=otherwise)
+    shop.produce([row(type_, number) for number, type_ in enumerate(["placed", "paid", "x", None])])
+    shop.produce([b"{", None])
+    is_filter = otherwise == "filter"
+    assert drained(shop, pipelines) == [{"route": 3 if is_filter else 1}, {"route": 5}]
+    rejected = {"undecodable": 1, "tombstone": 1}
+    assert dead(shop, pipelines[0]) == (rejected if is_filter else {**rejected, "unrouted": 2})
+    assert dead(shop, pipelines[1]) == {}
+    assert len(once(shop, pipelines)) == (4 if is_filter else 6)
+
+
+def test_a_header_decides_before_a_value_is_decoded(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    pipelines = by_field(shop, by=Header("ce_type"), otherwise=table(shop, "other"))
+    for number, headers in enumerate(
+        [
+            [("ce_type", b"placed")],
+            [("ce_type", b"paid")],
+            [("ce_type", b"placed"), ("ce_type", b"refunded")],
+            [("ce_type", None)],
+            [("ce_type", b"\xff\xfe")],
+            [("other", b"placed")],
+        ]
+    ):
+        shop.produce([row("ignored", number)], headers=headers)
+    shop.produce([b"{"], headers=[("ce_type", b"paid")])
+    assert drained(shop, pipelines) == [{"route": 6}, {"route": 4}, {"route": 4}]
+    assert [ids(shop, one) for one in pipelines] == [[0], [1, 2], [3, 4, 5]]
+    assert [dead(shop, one) for one in pipelines] == [{}, {"undecodable": 1}, {}]
+    assert once(shop, pipelines) == sorted(shop.journal)
+
+
+def test_a_record_without_a_value_is_a_delete_of_each_table_with_a_key(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    to = {
+        "user": Target(table(shop, "users"), write=Upsert()),
+        "device": Target(table(shop, "devices"), write=Upsert()),
+    }
+    placed, _, users, devices = pipelines = by_field(shop, to=to)
+    for number, type_ in enumerate(["user", "device", "user", "placed"]):
+        shop.produce([row(type_, number)], key=b"k%d" % number, partition=0)
+    shop.produce([row("device", 20)], key=b"k2", partition=0)  # the key's type changes: its row stays where it is, too
+    drained(shop, pipelines)
+    assert [ids(shop, one) for one in (users, devices)] == [[0, 2], [1, 20]]
+    for key in (b"k0", b"k2", b"k3"):
+        shop.produce([None], key=key, partition=0)
+    drained(shop, pipelines, deep=True)
+    assert [ids(shop, one) for one in (users, devices)] == [[], [1]]
+    assert [dead(shop, one) for one in pipelines] == [{}, {}, {}, {}]
+    assert ids(shop, placed) == [3]
+
+
+EVENTS = {name: record(f"shop.{name}", id="long", name=["null", "string"]) for name in ("Placed", "Paid", "Other")}
+
+
+def by_name(shop: Shop, **options: Any) -> tuple[Pipeline, ...]:
+    topic = Topic(shop.topic, value=Avro(subject_strategy="topic_record"))
+    to = {f"shop.{name}": table(shop, name.lower()) for name in ("Placed", "Paid")}
+    return routes(topic, **{"by": RecordName(), "to": to, **options})
+
+
+def registered(shop: Shop, name: str, subject: str = "") -> int:
+    return shop.registry_admin.register(subject or f"{shop.topic}-shop.{name}", json.dumps(EVENTS[name]))
+
+
+def event(schema_id: int, name: str, number: int) -> bytes:
+    return frame(schema_id, avro(EVENTS[name], {"id": number, "name": name}))
+
+
+@pytest.mark.parametrize("rest", ["dead_letter", "filter", "land"])
+def test_the_name_in_its_schema_decides_before_a_record_is_decoded(shop_of: ShopOf, rest: str) -> None:
+    shop = shop_of()
+    pipelines = by_name(shop, otherwise=table(shop, "other") if rest == "land" else rest)
+    schema_ids = {name: registered(shop, name) for name in EVENTS}
+    names = ["Placed", "Paid", "Other", "Paid", "Placed", "Placed"]
+    shop.produce([event(schema_ids[name], name, number) for number, name in enumerate(names)])
+    shop.produce([b"no frame"])
+    filtered = drained(shop, pipelines, deep=True)
+    assert [ids(shop, one) for one in pipelines[:2]] == [[0, 4, 5], [1, 3]]
+    assert shop.seen("schema_looked_up") == []
+    if rest == "land":
+        assert filtered == [{"route": 4}, {"route": 5}, {"route": 5}]
+        assert ids(shop, pipelines[2]) == [2]
+    else:
+        assert filtered == [{"route": 3 if rest == "filter" else 2}, {"route": 5}]
+    of_first = {"wrong_magic": 1} if rest != "dead_letter" else {"wrong_magic": 1, "foreign_schema": 1}
+    owner = pipelines[-1] if rest == "land" else pipelines[0]
+    assert [dead(shop, one) for one in pipelines] == [of_first if one is owner else {} for one in pipelines]
+
+
+def test_an_id_that_the_registry_does_not_know_may_be_any_tables(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    pipelines = by_name(shop)
+    registered(shop, "Placed"), registered(shop, "Paid")
+    shop.produce([event(999_999, "Placed", 1)])
+    drained(shop, pipelines)
+    assert [dead(shop, one) for one in pipelines] == [{"unknown_schema": 1}, {"unknown_schema": 1}]
+
+
+def test_a_schema_that_is_registered_for_a_table_later_was_never_anothers(shop_of: ShopOf) -> None:
+    """A type's records are its table's even while only a subject of another topic has their schema."""
+    shop = shop_of()
+    placed, paid = pipelines = by_name(shop)
+    registered(shop, "Placed")
+    foreign = registered(shop, "Paid", f"another-{shop.topic}-value")
+    shop.produce([event(foreign, "Paid", 1)])
+    registered(shop, "Paid", f"{shop.topic}-shop.Paid2")
+    found = shop.drained(placed)
+    assert (found[placed.name].error, found[placed.name].total.filtered) == (None, {"route": 1})
+    assert registered(shop, "Paid") == foreign
+    drained(shop, pipelines)
+    assert ids(shop, paid) == [1]
+
+
+def test_preview_says_which_records_are_another_tables(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    placed, _ = by_field(shop)
+    shop.produce([row("placed", 1), row("paid", 2), row("x", 3)], partition=0)
+    found = preview(placed, shop.job(), shop.registry(), count=10)
+    assert [one.values["id"] for one in found.rows] == [1]
+    assert [(one.reason, one.is_skipped) for one in found.rejected] == [("unrouted", False), ("route", True)]
+
+
+def test_where_is_asked_of_the_tables_own_records_only(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    shaped = Target(
+        table(shop, "large"),
+        write=Upsert(),
+        shape=Shape(where="amount > 10", select="* except (ref)", mask={"type": Redact()}),
+    )
+    *_, large = pipelines = by_field(shop, to={"order": shaped})
+    for number, type_ in enumerate(["order", "order", "placed", "paid", "order"]):
+        shop.produce([row(type_, number, amount=20.0 if number else 1.0)], key=b"k%d" % number, partition=0)
+    assert drained(shop, pipelines)[2] == {"route": 2}  # one that does not match is a delete of no row
+    assert ids(shop, large) == [1, 4]
+    assert {one["type"] for one in oracle.rows(shop.lake, large.table.identifier)} == {"***"}
+    shop.produce([row("order", 4, amount=1.0)], key=b"k4", partition=0)  # it matches no more: a delete
+    shop.produce([row("placed", 1, amount=1.0)], key=b"k1", partition=0)  # of another type: no delete
+    drained(shop, pipelines, deep=True)
+    assert ids(shop, large) == [1]
+
+
+def test_a_nested_field_is_a_type_and_one_that_no_record_has_stops(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    pipelines = by_field(shop, by=Field("REF.kind"))
+    shop.produce([row(None, 1, ref={"kind": "placed"}), row(None, 2, ref={"kind": "paid"}), row(None, 3)])
+    drained(shop, pipelines)
+    assert [ids(shop, one) for one in pipelines] == [[1], [2]]
+    for path, what in (("kind", "the rows have no field kind"), ("ref", "the field ref is not one value")):
+        other = by_field(shop, by=Field(path), to={"z": table(shop, path)})[-1]
+        with pytest.raises(InvalidInput, match=f"shape.route: {what}"):
+            shop.drain(other)
+        assert not shop.job().iceberg.exists(other.table.identifier)
+
+
+SEEDS = range(4)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_record_is_in_one_table_or_a_dead_letter_or_filtered_everywhere(shop_of: ShopOf, seed: int) -> None:
+    draw = random.Random(seed)
+    shop = shop_of()
+    by: Any = draw.choice([Field("type"), Header("type")])
+    otherwise = draw.choice(["dead_letter", "filter", table(shop, "other")])
+    many = draw.randint(1, 4)
+    topic = Topic(shop.topic, value=Json(columns=COLUMNS), key=Text())
+    to = {f"t{number}": table(shop, f"t{number}") for number in range(many)}
+    pipelines = routes(topic, by=by, to=to, otherwise=otherwise)
+    nowhere = 0
+    for _ in range(draw.randint(1, 3)):
+        for number in range(draw.randint(0, 60)):
+            type_ = draw.choice([*to, "x", None])
+            value = draw.choices([row(type_, number), b"{", None], [8, 1, 1])[0]
+            headers = [("type", type_.encode())] if type_ is not None else None
+            shop.produce([value], headers=headers)
+            is_known = type_ in to and (value == row(type_, number) or (isinstance(by, Header) and value is not None))
+            is_typed = isinstance(by, Header) or value == row(type_, number)
+            nowhere += otherwise == "filter" and not is_known and is_typed and value is not None
+        drained(shop, draw.sample(pipelines, len(pipelines)))
+        if draw.random() < 0.5:
+            shop.drained(pipelines[0])
+    found = once(shop, pipelines)
+    assert {*found} <= {*shop.journal}
+    assert len(shop.journal) - len(found) == nowhere
+    read = sum(shop.verified(one).sum_of("filtered") for one in pipelines)
+    assert read + len(found) == len(pipelines) * len(shop.journal)
