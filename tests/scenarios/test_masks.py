@@ -35,7 +35,7 @@ from frazil.declaration import (
     Truncate,
     Upsert,
 )
-from frazil.errors import InvalidInput, MasksDiffer
+from frazil.errors import InvalidInput, MasksDiffer, RejectedRecords
 from frazil.ingest.preview.preview import preview
 from frazil.job.shared_reads import SharedReads
 from frazil.lake.read.stored_tables import Lake
@@ -666,6 +666,59 @@ def test_an_expression_over_a_masked_time_is_no_event_time(shop_of: ShopOf) -> N
     shop.produce([b'{"id": 1, "at": "2026-01-31T00:00:00Z"}'])
     with pytest.raises(InvalidInput, match="at is masked, and the event time hour is an expression over it"):
         shop.drain()
+
+
+INFINITY = {"io.debezium.time.Date": (2**31 - 1, -(2**31)), "io.debezium.time.MicroTimestamp": (2**63 - 1, 1 - 2**63)}
+
+
+@pytest.mark.parametrize("of", INFINITY)
+def test_a_time_without_a_year_is_rejected_whatever_its_mask(shop_of: ShopOf, of: str) -> None:
+    """Connectors write PostgreSQL's `infinity` as such numbers."""
+    columns = ("id long", f"at {of}", f"all list<{of}>")
+    masks = {"at": Truncate("year"), "all.element": Truncate("month")}
+    shop = shop_of(value_format="json", columns=columns, shape=Shape(mask=masks), max_rejected_percent=100)
+    low, high = INFINITY[of]
+    rows = [
+        {"id": 1, "at": low},
+        {"id": 2, "at": high},
+        {"id": 3, "at": 0, "all": [0, low]},
+        {"id": 4, "at": 0, "all": [0]},
+    ]
+    shop.produce([json.dumps(row).encode() for row in rows])
+    assert shop.drain().rejected == {"undecodable": 3}
+    assert [row["id"] for row in shop.landed()] == [4]
+
+
+def test_a_field_of_the_masked_name_in_other_letters_stops(shop_of: ShopOf) -> None:
+    shop = shop_of(shape=Shape(mask={"email": KEYED, "card.number": Redact()}))
+    for names in (("eMail", "Number"), ("EMAIL", "Number"), ("eMail", "NUMBER")):
+        card = record("Card", **{names[1]: ["null", "string"]})
+        row = {**record("Person", id="long"), "fields": [{"name": "id", "type": "long"}]}
+        row["fields"] += [{"name": names[0], "type": ["null", "string"], "default": None}]
+        row["fields"] += [{"name": "card", "type": ["null", card], "default": None}]
+        schema_id = shop.register(row)
+        shop.registry_admin.set_compatibility("NONE", f"{shop.topic}-value")
+        shop.produce([frame(schema_id, avro(row, {"id": 1, names[0]: "plain", "card": {names[1]: "plain"}}))])
+        if names == ("eMail", "Number"):
+            shop.drain()
+            continue
+        with pytest.raises(
+            InvalidInput, match=r"(email|card.number)_\w+ has the name (email|card.number) in other letters"
+        ):
+            shop.drain()
+    assert "plain" not in str(shop.landed())
+
+
+@pytest.mark.parametrize("mode", [ErrorMode.DEAD_LETTER, ErrorMode.SUSPEND])
+def test_a_map_that_has_a_name_twice_is_rejected_whatever_its_mask(shop_of: ShopOf, mode: ErrorMode) -> None:
+    columns, shape = ("id long", "m map<string, string>"), Shape(mask={"m.key": KEYED})
+    shop = shop_of(value_format="json", columns=columns, shape=shape, on_error=mode)
+    shop.produce([b'{"id": 1, "m": {"k": "a", "k": "b"}}', b'{"id": 2, "m": {"k": "a"}}'])
+    if mode is ErrorMode.SUSPEND:
+        assert isinstance(shop.ended().error, RejectedRecords)
+        shop.accept(Accepted.REJECTED_RECORDS)
+    assert shop.drain().rejected == {"undecodable": 1}
+    assert [row["id"] for row in shop.landed()] == [2]
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -17,6 +17,7 @@ from frazil.declaration.secret import Secret
 from frazil.declaration.shape import HEADERS, KEY, UNITS, Hmac, Mask, Nullify, Redact, Truncate
 from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.spark_types import spark_type
+from frazil.decode.values.leaves import in_years
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside, type_at
@@ -53,6 +54,12 @@ def _struct(of: Struct, tree: Tree, path: tuple[str, ...], where: str) -> Struct
     for name in tree.keys() - found.values():
         said = f"there is no field {'.'.join((*path, name))}"
         raise InvalidInput(said, where=where, do=f"The fields are {', '.join(sorted(found))}")
+    for each in of.fields:
+        if found[each.name] is None and (name := folded(each.source)) in tree:
+            here, there = (".".join((*path, one)) for one in (each.name, name))
+            raise InvalidInput(
+                f"{here} has the name {there} in other letters, which is masked", where=where, do=f"Mask {here}, too"
+            )
     return replace(of, fields=tuple(_field(each, tree.get(found[each.name] or ""), path, where) for each in of.fields))
 
 
@@ -232,9 +239,8 @@ def _text(value: Column, of: Type) -> Column:
 
 
 def _truncated(value: Column, of: Type, to: str) -> Column:
-    if to in UNITS:
-        rounded = F.date_trunc(to, value)
-        return rounded.cast(spark_type(of))
+    if to in UNITS and isinstance(of, Primitive):  # Spark fails for times far beyond the years of a row
+        return F.when(in_years(value, of.kind), F.date_trunc(to, value)).cast(spark_type(of))
     if of == _TEXT:
         return F.substring(value, 1, int(to))
     return (value - value % F.lit(int(to))).cast(spark_type(of))  # toward zero: the result always fits

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
-from frazil.decode.decoded_columns import MASKED, SELECTED, SOURCE, UNAVAILABLE, writes_row
+from frazil.decode.decoded_columns import DECODED, MASKED, SELECTED, SOURCE, UNAVAILABLE, writes_row
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.shape.expression_types import Asked, named_by_record, omits, tried
 from frazil.decode.shape.row_filter import fields_of, is_filtered
@@ -54,7 +54,8 @@ class RowSelection:
         `once` is a nondeterministic column, so that each is computed once.
         """
         if self.masks is not None:
-            hidden = self.masks.row(F.col(SOURCE), self.source)
+            # Not of what could not be decoded: a mask may fail for it, such as for a map that has a name twice.
+            hidden = F.when(self._is_decoded, self.masks.row(F.col(SOURCE), self.source))
             records = records.withColumns({MASKED: hidden, once: F.spark_partition_id()})
         records = self.asked.made(records, self._row, once)
         if self._computed:
@@ -68,6 +69,10 @@ class RowSelection:
         row = F.struct(*(columns.get(name, F.col(self._row)[name]).alias(name) for name in self.fields))
         row = F.when(F.col(SOURCE).isNotNull(), row)
         return records.withColumns({made: row, once: F.spark_partition_id()})
+
+    @property
+    def _is_decoded(self) -> Column:
+        return F.coalesce(F.col(SOURCE)[DECODED], F.lit(False))
 
     def omits(self) -> Column:
         """Return whether a change omits a value of which something else than a column of the table is made."""
