@@ -130,6 +130,10 @@ def test_a_list_of_topics_becomes_the_tables_of_the_guide(terminal: Callable[...
     terminal("store-project").run(blocks("many-tables.md"))
 
 
+def test_one_topic_becomes_the_tables_of_its_types(terminal: Callable[..., Terminal]) -> None:
+    terminal("events-project").run(blocks("routes.md"))
+
+
 @pytest.mark.long
 def test_the_tables_of_a_database_are_those_of_the_guide(
     local_world: LocalServices, terminal: Callable[..., Terminal]

@@ -6,10 +6,13 @@ import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from frazil.audit.topic_tables import TopicVerification, verify_topic
+from frazil.clients.secrets import Secrets
 from frazil.declaration import (
     Avro,
     Field,
@@ -18,6 +21,7 @@ from frazil.declaration import (
     Pipeline,
     RecordName,
     Redact,
+    Route,
     Shape,
     Table,
     Target,
@@ -28,6 +32,7 @@ from frazil.declaration import (
 )
 from frazil.errors import InvalidInput
 from frazil.ingest.preview.preview import preview
+from frazil.lake.read.stored_tables import Lake
 from tests.support import oracle
 from tests.support.keyed_topic import record
 from tests.support.shop import Shop, ShopOf, avro, frame
@@ -66,6 +71,10 @@ def drained(shop: Shop, pipelines: Sequence[Pipeline], *, deep: bool = False) ->
         assert found[pipeline.name].error is None, found[pipeline.name].error
         shop.assert_proven(pipeline, deep=deep)
     return [dict(found[pipeline.name].total.filtered) for pipeline in pipelines]
+
+
+def together(shop: Shop, pipelines: Sequence[Pipeline]) -> TopicVerification:
+    return verify_topic(pipelines, Lake(shop.lake, Secrets({}).read))
 
 
 def once(shop: Shop, pipelines: Sequence[Pipeline]) -> list[tuple[int, int]]:
@@ -248,6 +257,33 @@ def test_a_nested_field_is_a_type_and_one_that_no_record_has_stops(shop_of: Shop
         assert not shop.job().iceberg.exists(other.table.identifier)
 
 
+def test_a_record_of_two_tables_or_of_none_is_found(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    placed, paid = pipelines = by_field(shop)
+    shop.produce([row("placed", 1), row("paid", 2), row("paid", 3), row("x", 4)])
+    drained(shop, pipelines)
+    proof = together(shop, pipelines)
+    assert (proof.outcome, proof.offsets, proof.landed, proof.dead_lettered) == ("proven", 4, 3, 1)
+    # Each table by itself is right, as its declaration says: one takes a type of the other, then none takes it.
+    both = replace(placed, table=table(shop, "both"), name=f"{shop.topic}_both", shape=paid.shape)
+    assert isinstance(paid.shape.route, Route)
+    none = replace(
+        paid,
+        table=table(shop, "none"),
+        name=f"{shop.topic}_none",
+        shape=Shape(route=replace(paid.shape.route, types=("refunded",))),
+    )
+    drained(shop, (both, none))
+    (finding,) = together(shop, (placed, paid, both)).findings
+    assert (finding.flaw, finding.count, [str(one) for one in finding.ranges]) == ("doubled", 2, ["1 to 2"])
+    (finding,) = together(shop, (placed, none)).findings
+    assert (finding.flaw, finding.count, [str(one) for one in finding.ranges]) == ("missing", 2, ["1 to 2"])
+    shop.produce([row("placed", 5)])
+    drained(shop, (placed,))
+    proof = together(shop, pipelines)  # the other one is behind
+    assert (proof.outcome, proof.offsets) == ("proven", 4)
+
+
 SEEDS = range(4)
 
 
@@ -277,5 +313,12 @@ def test_each_record_is_in_one_table_or_a_dead_letter_or_filtered_everywhere(sho
     found = once(shop, pipelines)
     assert {*found} <= {*shop.journal}
     assert len(shop.journal) - len(found) == nowhere
-    read = sum(shop.verified(one).sum_of("filtered") for one in pipelines)
-    assert read + len(found) == len(pipelines) * len(shop.journal)
+    filtered = sum(shop.verified(one).sum_of("filtered") for one in pipelines)
+    assert filtered + len(found) == len(pipelines) * len(shop.journal)
+    proof = together(shop, pipelines)
+    assert (proof.outcome, proof.findings) == ("proven", ())
+    assert (proof.offsets, proof.landed + proof.dead_lettered, proof.nowhere) == (
+        len(shop.journal),
+        len(found),
+        nowhere,
+    )

@@ -18,7 +18,8 @@ from frazil.declaration.checks.validation import Hint, hints, taken_apart
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "declaration.md"
 PARTS = (
-    *("pipeline", "topic", "formats", "table", "write_modes", "envelopes", "start", "engines", "options"),
+    *("pipeline", "topic", "formats", "table", "write_modes", "envelopes", "shape", "route"),
+    *("several.routed_topic", "start", "engines", "options"),
     *("environment", "secret", "catalogs"),
 )
 HEAD = """<!-- Written from the dataclasses in jobs/frazil/declaration by `python -m tests.support.declaration_page`; do not edit. -->

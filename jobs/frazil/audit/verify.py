@@ -67,10 +67,10 @@ def verify(
     began = clock()
     for _ in range(TRIES):
         tables = load_tables(pipeline, lake, wait)
-        audit = _prepared(pipeline, tables, deep=deep, keys=keys, proofs=None if fresh else proofs)
-        if isinstance(audit, _Audit):
+        audit = prepared(pipeline, tables, deep=deep, keys=keys, proofs=None if fresh else proofs)
+        if isinstance(audit, Audit):
             announce(audit.estimate)
-        found = audit.run(proofs) if isinstance(audit, _Audit) else audit
+        found = audit.run(proofs) if isinstance(audit, Audit) else audit
         if not VANISHED & {finding.flaw for finding in found.findings} or tables.are_current(lake):
             break  # else what is gone may only have expired since the tables were loaded
     return replace(found, seconds=round(clock() - began, 3))
@@ -81,12 +81,12 @@ def plan(
 ) -> Estimate | Verification:
     """Return what `verify` would read, without opening a data file; or its result, if there is nothing to compare."""
     tables = load_tables(pipeline, lake, lambda seconds: None)
-    audit = _prepared(pipeline, tables, deep=deep, keys=False, proofs=None if fresh else proofs)
-    return audit.estimate if isinstance(audit, _Audit) else audit
+    audit = prepared(pipeline, tables, deep=deep, keys=False, proofs=None if fresh else proofs)
+    return audit.estimate if isinstance(audit, Audit) else audit
 
 
 @dataclass(frozen=True, slots=True)
-class _Audit:
+class Audit:
     """A verification whose files are known and not read yet; `parts` are of one topic each, the ledger's own first."""
 
     result: Verification
@@ -206,9 +206,9 @@ class _Audit:
         return [Finding(flaw=Flaw.UNFINISHED, where=f"table {self.result.dead_letters}", what=what, count=rows)]
 
 
-def _prepared(
+def prepared(
     pipeline: Pipeline, tables: Tables, *, deep: bool, keys: bool, proofs: ProofFolder | None
-) -> _Audit | Verification:
+) -> Audit | Verification:
     """Return what is to be counted; or the verification, if there is nothing to compare with."""
     table, side, commits = tables.table, tables.side, tables.commits
     known: dict[str, Any] = {}
@@ -289,7 +289,7 @@ def _prepared(
         parts.append((totals, end, counting))
     known |= {"stale_keys": stale.keys, "unknown_keys": stale.unknown} if stale is not None else {}
     known["commits"] = len(commits)
-    return _Audit(
+    return Audit(
         result=verification(findings),
         parts=tuple(parts),
         decision=tables.decision,

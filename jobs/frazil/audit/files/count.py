@@ -80,14 +80,14 @@ class Counting:
         self._known = tuple(proof for proof in proofs if proof.digest == self._digests.of(proof.parts))
         self._windows = tile(without(self._read, (part for proof in self._known for part in proof.parts)), WINDOW)
         self._scan = Scan(self._read, topic=topic, deep=deep)
-        self._dense: dict[Role, list[DataFile]] = {}
-        self._foreign: dict[Role, list[DataFile]] = {}
-        self._scanned: dict[Role, list[DataFile]] = {}
-        for source in self._sources:
+        self._dense: dict[int, list[DataFile]] = {}  # by the place of their source: several may have one role
+        self._foreign: dict[int, list[DataFile]] = {}
+        self._scanned: dict[int, list[DataFile]] = {}
+        for place, source in enumerate(self._sources):
             kinds: tuple[list[DataFile], list[DataFile], list[DataFile]] = ([], [], [])
             for file in source.files:
                 kinds[_kind(source, file, topic, deep=deep)].append(file)
-            self._dense[source.role], self._foreign[source.role], self._scanned[source.role] = kinds
+            self._dense[place], self._foreign[place], self._scanned[place] = kinds
         self._jobs = self._planned()
         self.estimate = self._estimate()
 
@@ -95,16 +95,16 @@ class Counting:
         """Read the files, window by window."""
         tallies = [one for proof in self._known for one in proof.tallies]
         outside: dict[tuple[Role, int], Found] = {}
-        scans: list[tuple[Role, Scanned]] = []
+        scans: list[tuple[Source, Scanned]] = []
         proofs: list[Proof] = list(self._known)
         doubtful: list[tuple[Source, DataFile]] = []
-        for source in self._sources:
-            for file in self._dense[source.role]:
+        for place, source in enumerate(self._sources):
+            for file in self._dense[place]:
                 self._beyond(source, file, outside)
         for spans, files in self._jobs:
             window = Window(spans, tile(spans, SEGMENT))
-            for source in self._sources:
-                for file in self._dense[source.role]:
+            for place, source in enumerate(self._sources):
+                for file in self._dense[place]:
                     box = source.box(file)
                     if box is not None:
                         window.fill(source.role, box.partition_low, Range(box.offset_low, box.offset_high + 1))
@@ -113,7 +113,7 @@ class Counting:
                 return self._scan.scan(*job, window)
 
             for (source, file), scanned in zip(files, each(scan, files, parallel=READERS), strict=True):
-                scans.append((source.role, scanned))
+                scans.append((source, scanned))
                 if scanned.problems or scanned.unplaced or scanned.outside:
                     doubtful.append((source, file))
                 for partition, found in scanned.outside.items():
@@ -125,7 +125,7 @@ class Counting:
         return Counted(
             tallies=tuple(tallies),
             outside=outside,
-            reads={source.role: self._read_of(source, scans) for source in self._sources},
+            reads={source.role: self._read_of(place, source, scans) for place, source in enumerate(self._sources)},
             findings=_findings(self._sources, scans),
             remembered=Remembered(
                 self._kept(proofs, doubtful), {source.role: source.claims for source in self._sources}
@@ -149,8 +149,8 @@ class Counting:
         """Return each window with the files to read for it, in the order of their offsets; the first has strays too."""
         jobs: list[tuple[tuple[Stretch, ...], list[tuple[Source, DataFile]]]] = [(w, []) for w in self._windows]
         strays: list[tuple[Source, DataFile]] = []
-        for source in self._sources:
-            files = sorted(self._scanned[source.role], key=lambda file: _low(source, file))
+        for place, source in enumerate(self._sources):
+            files = sorted(self._scanned[place], key=lambda file: _low(source, file))
             boxes = source.boxes(files)
             for spans, wanted in jobs:
                 wanted += [(source, files[i]) for i in boxes.touching(spans).nonzero()[0].tolist()]
@@ -159,7 +159,7 @@ class Counting:
         return [*jobs, ((), strays)] if strays else jobs
 
     def _estimate(self) -> Estimate:
-        files = {(source.role, file.path): file for _, wanted in self._jobs for source, file in wanted}
+        files = {file.path: file for _, wanted in self._jobs for source, file in wanted}
         rows = sum(file.rows for _, wanted in self._jobs for _, file in wanted)
         return Estimate(
             files=len(files),
@@ -181,18 +181,18 @@ class Counting:
             found = Found(sum(map(len, strange)), tuple(joined([s.range for s in strange])[:SHOWN]))
             outside[key] = outside.get(key, NONE) + found
 
-    def _read_of(self, source: Source, scans: Sequence[tuple[Role, Scanned]]) -> Read:
-        role, mine = source.role, [scanned for of, scanned in scans if of is source.role]
-        opened = {file.path for _, wanted in self._jobs for of, file in wanted if of.role is role}
+    def _read_of(self, place: int, source: Source, scans: Sequence[tuple[Source, Scanned]]) -> Read:
+        role, mine = source.role, [scanned for of, scanned in scans if of is source]
+        opened = {file.path for _, wanted in self._jobs for of, file in wanted if of is source}
         return Read(
             table=source.table.identifier,
             snapshot_id=None,
-            files_by_manifest=len(self._dense[role]),
-            rows_by_manifest=sum(file.rows for file in self._dense[role]),
+            files_by_manifest=len(self._dense[place]),
+            rows_by_manifest=sum(file.rows for file in self._dense[place]),
             files_by_scan=len(opened),
             rows_by_scan=sum(scanned.rows for scanned in mine),
             files_with_deletes=sum(bool(file.deletes) for file in source.files),
-            others=sum(scanned.others for scanned in mine) + sum(file.rows for file in self._foreign[role]),
+            others=sum(scanned.others for scanned in mine) + sum(file.rows for file in self._foreign[place]),
             unplaced=sum(scanned.unplaced for scanned in mine),
             rows_remembered=sum(
                 tally.dead_lettered if role is Role.DEAD_LETTERS else tally.landed
@@ -216,11 +216,11 @@ def _low(source: Source, file: DataFile) -> tuple[int, str]:
     return (box.offset_low if box is not None else 0, file.path)
 
 
-def _findings(sources: Sequence[Source], scans: Sequence[tuple[Role, Scanned]]) -> tuple[Finding, ...]:
+def _findings(sources: Sequence[Source], scans: Sequence[tuple[Source, Scanned]]) -> tuple[Finding, ...]:
     # A file that is read for several windows has the same problem in each.
     found = list(dict.fromkeys(problem for _, scanned in scans for problem in scanned.problems))
     for source in sources:
-        unplaced = sum(scanned.unplaced for role, scanned in scans if role is source.role)
+        unplaced = sum(scanned.unplaced for of, scanned in scans if of is source)
         if unplaced:
             what = f"{unplaced} rows lack partition or offset: they came from elsewhere"
             where = f"table {source.table.identifier}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from frazil.project import declaration_file, environments, project_file
 
 if TYPE_CHECKING:
     from frazil.audit.files.count import Estimate, Read
+    from frazil.audit.topic_tables import TopicVerification
     from frazil.audit.verification import Replayed, Verification
     from frazil.declaration import Environment, Pipeline
 
@@ -98,6 +99,9 @@ def verify(
     fresh: Annotated[bool, flag("--fresh", "Use no remembered proof.")] = False,
     replay: Annotated[bool, flag("--replay", "Land a state's topic again; compare all rows.")] = False,
     plan: Annotated[bool, flag("--plan", "Print the files to read, without reading them.")] = False,
+    topic: Annotated[
+        str | None, flag("--topic", "All pipelines of a topic, and their tables together.", "TOPIC")
+    ] = None,
     master: Master = "local[*]",
     memory: Memory = "2g",
     verbose: Annotated[bool, flag("--verbose -v", "Print partitions, files and history.")] = False,
@@ -113,6 +117,7 @@ def verify(
     PROVEN (values read): with --deep or --replay.
     Unchanged files are read once; --fresh reads them again.
     --replay reads the topic again, with Java and on disk.
+    --topic: no record is in two tables of a routed topic.
     Without PIPELINE, all pipelines and the worst exit code.
 
     Exit codes: 0 counted or proven; 1 not proven; 2; 3 the catalog is unavailable; 5 not checked
@@ -123,9 +128,11 @@ def verify(
     from frazil.lake.read.stored_tables import Lake
 
     declared = declaration_file.declared(file)
-    pipelines = declaration_file.chosen(declared, names or [pipeline.name for pipeline in declared])
+    pipelines = _chosen(declared, names, topic)
     secrets = command_secrets()
     environment = environments.environment(env)
+    if topic is not None and (plan or names):
+        raise InvalidInput("--topic compares all tables of a topic", do="Leave out names and --plan")
     if replay and plan:
         what = "--replay and --plan exclude each other: what a replay reads is the topic"
         raise InvalidInput(what, do="Leave one of them out")
@@ -163,10 +170,44 @@ def verify(
         documents.append(found.document())
         if not as_json:
             print_result(found, out(), verbose=verbose or deep)
+    if topic is not None and Exit.SERVICE_UNAVAILABLE not in codes:
+        from frazil.audit.topic_tables import verify_topic
+
+        together = verify_topic(pipelines, lake)
+        codes.append(Exit(together.exit_code))
+        documents.append(together.document())
+        if not as_json:
+            _print_topic(together)
     if as_json:
         show_json(documents[0] if len(names or ()) == 1 else {"pipelines": documents})
     if code := worst(codes):
         raise typer.Exit(code)
+
+
+def _chosen(declared: Sequence[Pipeline], names: Sequence[str] | None, topic: str | None) -> Sequence[Pipeline]:
+    if topic is None:
+        return declaration_file.chosen(declared, names or [pipeline.name for pipeline in declared])
+    found = [pipeline for pipeline in declared if pipeline.topic.name == topic]
+    if not found:
+        known = ", ".join(sorted({pipeline.topic.name for pipeline in declared}))
+        raise InvalidInput(f"no pipeline reads the topic {topic}", do=f"The topics are {known}")
+    return found
+
+
+def _print_topic(found: TopicVerification) -> None:
+    """Print what the tables of a topic have together: the result in the first line, then what is wrong."""
+    words = WORDS[found.outcome]
+    begin = f"{words} topic {found.topic}: {number(found.offsets)} offsets that all tables have read"
+    if found.outcome == "proven":
+        parts = [(found.landed, "landed"), (found.dead_lettered - found.repeated, "dead-lettered")]
+        parts.append((found.nowhere, "in upsert tables, filtered or gaps" if found.states else "filtered or gaps"))
+        begin += " = " + " + ".join(f"{number(count)} {name}" for count, name in parts if count or name == "landed")
+    say(begin, "bold green" if found.outcome == "proven" else "bold red", to=out())
+    for finding in found.findings[:FINDINGS]:
+        say(f"{finding.flaw}: {finding}", "red", to=out())
+    if found.repeated:
+        what = "dead letters are of records that several tables have rejected, such as those of an unknown schema"
+        say(f"{number(found.repeated)} {what}", "dim", to=out())
 
 
 def _announce(pipeline: Pipeline, estimate: Estimate) -> None:

@@ -35,6 +35,7 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRecords, r
         skipped_at=rejected.skipped_at,
         filtered={reason: number for reason, number in filtered.items() if number},
         filtered_at=dict(sorted((elsewhere + Counter(staged.shaped.by_partition)).items())),
+        routed_at=dict(sorted(elsewhere.items())),
         unmatched=staged.shaped.unmatched,
         late_events=staged.shaped.late_events,
         gaps=gaps(staged.read.by_partition, planned.ranges),

@@ -11,9 +11,9 @@ from frazil.lake.ledger.next_offsets import Offsets, canonical
 
 _OF_SOME = (
     *("deletes", "superseded", "late", "marked", "order_ties", "repeated_deletes", "deleted_at"),
-    *("filtered", "filtered_at", "unmatched", "late_events"),
+    *("filtered", "filtered_at", "routed_at", "unmatched", "late_events"),
 )
-_BY_PARTITION = {"skipped_at", "gaps", "deleted_at", "filtered_at"}
+_BY_PARTITION = {"skipped_at", "gaps", "deleted_at", "filtered_at", "routed_at"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ class Counts:
     key in the batch. `marked` deletes wrote their row again, as deleted, and
     `order_ties` keys had the same order in two partitions. All are 0 in an append table; what is 0 is not stored.
 
-    `filtered` counts records that a declared condition leaves out, by reason, and `filtered_at` by partition. `unmatched` records
+    `filtered` counts records that a declared route or condition leaves out, by reason, and `filtered_at` by partition; `routed_at`
+    those of them that are another table's. `unmatched` records
     did not match it and deleted the row of their key: they landed. `late_events` are rows whose event is late by the declaration.
     `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and
     `skipped_at` by partition. `gaps` are offsets without a record, by partition, as counted when the batch was read: a compacted
@@ -49,6 +50,7 @@ class Counts:
     deleted_at: Mapping[int, int] = field(default_factory=dict)
     filtered: Mapping[str, int] = field(default_factory=dict)
     filtered_at: Mapping[int, int] = field(default_factory=dict)
+    routed_at: Mapping[int, int] = field(default_factory=dict)
     unmatched: int = 0
     late_events: int = 0
 
@@ -85,7 +87,8 @@ class Counts:
 class Total:
     """One partition's account since `start`, the offset its reading began at.
 
-    It has declared skips, offsets without a record, rows that another engine deleted, and filtered records.
+    It has declared skips, offsets without a record, rows that another engine deleted, and filtered records; `routed` of these are
+    another table's.
     """
 
     start: int
@@ -93,6 +96,7 @@ class Total:
     gaps: int = 0
     deleted: int = 0
     filtered: int = 0
+    routed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,7 @@ class Closed:
     gaps: int = 0
     deleted: int = 0
     filtered: int = 0
+    routed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ class Totals:
     def __str__(self) -> str:
         """Canonical JSON: partition -> [start, skipped, gaps]; `closed` -> [partition, start, end, skipped, gaps] each.
 
-        The numbers of deleted rows and of filtered records are further members, if there are any.
+        The numbers of deleted rows, of filtered and of routed records are further members, if there are any.
         """
         document: dict[str, Any] = {str(p): [t.start, t.skipped, t.gaps, *_some(t)] for p, t in self.at.items()}
         if self.closed:
@@ -159,11 +164,12 @@ class Totals:
                 before.gaps + counts.gaps.get(p, 0),
                 before.deleted + counts.deleted_at.get(p, 0),
                 before.filtered + counts.filtered_at.get(p, 0),
+                before.routed + counts.routed_at.get(p, 0),
             )
             if start.topic_id == end.topic_id and end.at.get(p, here) >= here:
                 at[p] = now
             else:
-                numbers = now.skipped, now.gaps, now.deleted, now.filtered
+                numbers = now.skipped, now.gaps, now.deleted, now.filtered, now.routed
                 closed.append(Closed(start.topic, p, now.start, here, *numbers))
                 at.pop(p, None)
         for p in sorted((counts.gaps.keys() | counts.deleted_at.keys()) - start.at.keys()):
@@ -183,7 +189,7 @@ class Totals:
 
     @property
     def filtered(self) -> int:
-        """The records that a declared condition left out."""
+        """The records that a declared route or condition left out."""
         return sum(one.filtered for one in self.at.values()) + sum(one.filtered for one in self.closed)
 
 
@@ -193,7 +199,7 @@ def absent(account: Total | Closed) -> int:
 
 
 def _some(account: Total | Closed) -> list[int]:
-    found = [account.deleted, account.filtered]
+    found = [account.deleted, account.filtered, account.routed]
     while found and not found[-1]:
         found.pop()
     return found
