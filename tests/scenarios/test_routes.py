@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 
 from frazil.audit.topic_tables import TopicVerification, verify_topic
+from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import (
     Avro,
     Field,
     Header,
     Json,
+    JsonSchema,
     Pipeline,
+    Protobuf,
     RecordName,
     Redact,
     Route,
@@ -30,11 +33,14 @@ from frazil.declaration import (
     Upsert,
     routes,
 )
-from frazil.errors import InvalidInput
+from frazil.errors import InvalidInput, RolledBack
 from frazil.ingest.preview.preview import preview
 from frazil.lake.read.stored_tables import Lake
+from frazil.recovery.decisions import Accepted
 from tests.support import oracle
+from tests.support.jobs import Crash, crash_at
 from tests.support.keyed_topic import record
+from tests.support.proto import framed, protobuf
 from tests.support.shop import Shop, ShopOf, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -322,3 +328,120 @@ def test_each_record_is_in_one_table_or_a_dead_letter_or_filtered_everywhere(sho
         len(found),
         nowhere,
     )
+
+
+TWO = """syntax = "proto3";
+package shop;
+message Placed { int64 id = 1; string user = 2; }
+message Paid { int64 id = 1; message Part { int64 id = 1; } }
+message Other { int64 id = 1; }
+"""
+
+
+def test_messages_of_one_file_are_routed_by_their_names(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    to = {name: table(shop, name.rpartition(".")[2].lower()) for name in ("shop.Placed", "shop.Paid", "shop.Paid.Part")}
+    pipelines = routes(Topic(shop.topic, value=Protobuf()), by=RecordName(), to=to, otherwise="filter")
+    schema_id = shop.registry_admin.register(f"{shop.topic}-value", TWO, SchemaType.PROTOBUF)
+    paths = {"shop.Placed": (0,), "shop.Paid": (1,), "shop.Paid.Part": (1, 0), "shop.Other": (2,)}
+    for number, (name, path) in enumerate([*paths.items(), *paths.items()]):
+        shop.produce([framed(schema_id, protobuf(TWO, {"id": str(number)}, message=name), *path)])
+    shop.produce([framed(schema_id, b"", 9)])
+    drained(shop, pipelines, deep=True)
+    assert [ids(shop, one) for one in pipelines] == [[0, 4], [1, 5], [2, 6]]
+    assert [dead(shop, one) for one in pipelines] == [{"bad_message_index": 1}, {}, {}]
+    assert "user" not in oracle.table(shop.lake, pipelines[1].table.identifier).schema().column_names
+
+
+def test_files_of_a_subject_each_are_routed_by_the_names_of_their_messages(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    to = {f"shop.{name}": table(shop, name.lower()) for name in ("Placed", "Paid")}
+    topic = Topic(shop.topic, value=Protobuf(subject_strategy="topic_record"))
+    pipelines = routes(topic, by=RecordName(), to=to, otherwise=table(shop, "other"))
+    for number, name in enumerate(["Placed", "Paid", "Other", "Placed"]):
+        text = f'syntax = "proto3";\npackage shop;\nmessage {name} {{ int64 id = 1; }}\n'
+        schema_id = shop.registry_admin.register(f"{shop.topic}-shop.{name}", text, SchemaType.PROTOBUF)
+        shop.produce([framed(schema_id, protobuf(text, {"id": str(number)}))])
+    drained(shop, pipelines, deep=True)
+    assert [ids(shop, one) for one in pipelines] == [[0, 3], [1], [2]]
+    assert once(shop, pipelines) == sorted(shop.journal)
+
+
+def test_json_schemas_are_routed_by_their_titles(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    to = {name: table(shop, name.lower()) for name in (f"Placed{shop.topic}", f"Paid{shop.topic}")}
+    topic = Topic(shop.topic, value=JsonSchema(subject_strategy="record"))
+    pipelines = routes(topic, by=RecordName(), to=to)
+    for number, name in enumerate([*to, "Else"]):
+        schema = {"title": name, "type": "object", "properties": {"id": {"type": "integer"}}}
+        schema_id = shop.registry_admin.register(f"{name}", json.dumps(schema), SchemaType.JSON)
+        shop.produce([frame(schema_id, b'{"id": %d}' % number)])
+    drained(shop, pipelines)
+    assert [ids(shop, one) for one in pipelines] == [[0], [1]]
+    assert [dead(shop, one) for one in pipelines] == [{"foreign_schema": 1}, {}]
+
+
+def test_an_avro_field_is_a_type_and_a_version_that_lost_it_stops(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    kind = {"type": "enum", "name": "Kind", "symbols": ["placed", "paid"]}
+    schema = record("Event", id="long", kind=kind)
+    to = {name: table(shop, name) for name in ("placed", "paid")}
+    pipelines = routes(Topic(shop.topic, value=Avro()), by=Field("kind"), to=to, otherwise="filter")
+    schema_id = shop.register(schema)
+    shop.produce([frame(schema_id, avro(schema, {"id": n, "kind": kind})) for n, kind in enumerate(["placed", "paid"])])
+    drained(shop, pipelines)
+    assert [ids(shop, one) for one in pipelines] == [[0], [1]]
+    shop.registry_admin.set_compatibility("NONE", f"{shop.topic}-value")
+    shorter = record("Event", id="long")
+    shop.produce([frame(shop.register(shorter), avro(shorter, {"id": 3}))])
+    for pipeline in pipelines:
+        with pytest.raises(InvalidInput, match=r"shape.route: the newest version of the schema has no field kind"):
+            shop.drain(pipeline)
+
+
+@pytest.mark.parametrize(
+    "step", ["stage.done", "stage.rejected", "publish.filled", "publish.committed", "finish.started"]
+)
+def test_a_driver_that_dies_between_the_commits_of_two_tables(shop_of: ShopOf, step: str) -> None:
+    shop = shop_of(partitions=1)
+    to = {"user": Target(table(shop, "users"), write=Upsert(), on_error="dead_letter")}
+    pipelines = by_field(shop, to=to, otherwise="dead_letter")
+    placed, paid, users = pipelines
+    kinds = ["placed", "paid", "user", "x", None]
+    for number in range(20):
+        shop.produce([row(kinds[number % 5], number)], key=b"k%d" % (number % 3))
+    shop.produce([b"{", None], key=b"k0")
+    assert shop.drained(paid)[paid.name].error is None
+    with pytest.raises(Crash):
+        shop.drain(placed, failpoint=crash_at(step))
+    twin = shop.ingestion(placed)
+    shop.produce([row("placed", 21), row("paid", 22)], key=b"k1")
+    twin.drain()
+    drained(shop, (users, placed, paid), deep=True)
+    assert (ids(shop, placed), ids(shop, paid)) == ([0, 5, 10, 15, 21], [1, 6, 11, 16, 22])
+    assert dead(shop, placed) == {"unrouted": 8, "undecodable": 1}
+    assert (dead(shop, paid), dead(shop, users)) == ({}, {})
+    proof = together(shop, pipelines)
+    assert (proof.outcome, proof.offsets, proof.landed, proof.dead_lettered) == ("proven", 24, 10, 9)
+    assert proof.states == 1
+
+
+def test_a_table_that_is_dropped_or_rolled_back_gets_its_records_again_and_no_others(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    pipelines = by_field(shop, otherwise=table(shop, "other"))
+    placed, paid, _ = pipelines
+    kinds = ["placed", "paid", "x"]
+    for first in (0, 30):
+        shop.produce([row(kinds[number % 3], number) for number in range(first, first + 30)])
+        drained(shop, pipelines)
+    before = [ids(shop, one) for one in pipelines]
+    shop.spark.sql(f"DROP TABLE {shop.lake.catalog.name}.{placed.table.identifier} PURGE")
+    shop.spark.sql(f"DROP TABLE {shop.lake.catalog.name}.{placed.table.dead_letters} PURGE")
+    shop.pipeline = paid
+    shop.roll_back()
+    assert [one.flaw for one in together(shop, pipelines).findings] == ["no_table"]
+    assert isinstance(shop.ended().error, RolledBack)
+    shop.accept(Accepted.ROLLED_BACK_REPLAY)
+    drained(shop, pipelines, deep=True)
+    assert [ids(shop, one) for one in pipelines] == before
+    assert together(shop, pipelines).outcome == "proven"
