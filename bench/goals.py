@@ -11,6 +11,8 @@ from bench.accounting import without_broker
 from bench.latency import Followed
 from bench.plan import COMMITS
 from bench.rounds import Figure, middle, ratio
+from bench.routed import GOALS as MULTIPLES
+from bench.routed import multiples
 from bench.small import CPU_GOALS, TITLES, WARM
 
 LAST = 100  # commits that are compared: the last of them with those from 101 to 200
@@ -63,6 +65,7 @@ class Results:
     many: Mapping[str, Any] | None = None
     fresh: Mapping[str, Any] | None = None
     small: Mapping[str, Any] | None = None
+    routes: Mapping[str, Any] | None = None
     partitions: Mapping[str, Any] | None = None
     upserts: Mapping[str, Any] | None = None
     aging: Sequence[Mapping[str, Any]] = ()
@@ -81,6 +84,7 @@ def goals(results: Results) -> list[Goal]:
         *_many(results),
         *_fresh(results),
         *_small(results),
+        *_routes(results),
         *_partitions(results),
         *_upserts(results),
     ]
@@ -204,6 +208,13 @@ def _small(results: Results) -> Iterator[Goal]:
     between, cpu_a_minute = (found["followed"][name] for name in ("seconds_between", "cpu_a_minute"))
     yield Goal("eight keyed topics: between two commits of a table", between, 5.0, unit="s")
     yield Goal("eight keyed topics: CPU a minute", cpu_a_minute, 30.0, unit="CPU-s")
+
+
+def _routes(results: Results) -> Iterator[Goal]:
+    """Yield the goals of one topic as several tables; none if they were not measured."""
+    if results.routes:
+        for way, times in multiples(results.routes).items():
+            yield Goal(f"one topic as {way} tables, CPU: by that of one table", times, MULTIPLES[way])
 
 
 def _partitions(results: Results) -> Iterator[Goal]:

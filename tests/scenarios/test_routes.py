@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from threading import Barrier, get_ident
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from frazil.audit.topic_tables import TopicVerification, verify_topic
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import (
+    Append,
     Avro,
     Field,
     Header,
@@ -33,8 +35,12 @@ from frazil.declaration import (
     Upsert,
     routes,
 )
-from frazil.errors import InvalidInput, RolledBack
+from frazil.errors import InvalidInput, KeysMissing, RolledBack, TooManyRejected, TopicRecreated
+from frazil.ingest.batch import routed_read, staging
+from frazil.ingest.batch.routed_read import RoutedRead
 from frazil.ingest.preview.preview import preview
+from frazil.job import shared_reads
+from frazil.lake import prepared_plan
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
@@ -160,7 +166,9 @@ def test_a_record_without_a_value_is_a_delete_of_each_table_with_a_key(shop_of: 
     assert ids(shop, placed) == [3]
 
 
-EVENTS = {name: record(f"shop.{name}", id="long", name=["null", "string"]) for name in ("Placed", "Paid", "Other")}
+EVENTS = {
+    name: record(f"shop.{name}", id="long", name=["null", "string"]) for name in ("Placed", "Paid", "Other", "Third")
+}
 
 
 def by_name(shop: Shop, **options: Any) -> tuple[Pipeline, ...]:
@@ -181,7 +189,7 @@ def event(schema_id: int, name: str, number: int) -> bytes:
 def test_the_name_in_its_schema_decides_before_a_record_is_decoded(shop_of: ShopOf, rest: str) -> None:
     shop = shop_of()
     pipelines = by_name(shop, otherwise=table(shop, "other") if rest == "land" else rest)
-    schema_ids = {name: registered(shop, name) for name in EVENTS}
+    schema_ids = {name: registered(shop, name) for name in ("Placed", "Paid", "Other")}
     names = ["Placed", "Paid", "Other", "Paid", "Placed", "Placed"]
     shop.produce([event(schema_ids[name], name, number) for number, name in enumerate(names)])
     shop.produce([b"no frame"])
@@ -256,8 +264,8 @@ def test_a_nested_field_is_a_type_and_one_that_no_record_has_stops(shop_of: Shop
     shop.produce([row(None, 1, ref={"kind": "placed"}), row(None, 2, ref={"kind": "paid"}), row(None, 3)])
     drained(shop, pipelines)
     assert [ids(shop, one) for one in pipelines] == [[1], [2]]
-    for path, what in (("kind", "the rows have no field kind"), ("ref", "the field ref is not one value")):
-        other = by_field(shop, by=Field(path), to={"z": table(shop, path)})[-1]
+    for path, what in (("ref.none", "the rows have no field ref.none"), ("ref", "the field ref is not one value")):
+        other = by_field(shop, by=Field(path), to={"z": table(shop, path[:3] + str(len(path)))})[-1]
         with pytest.raises(InvalidInput, match=f"shape.route: {what}"):
             shop.drain(other)
         assert not shop.job().iceberg.exists(other.table.identifier)
@@ -265,29 +273,120 @@ def test_a_nested_field_is_a_type_and_one_that_no_record_has_stops(shop_of: Shop
 
 def test_a_record_of_two_tables_or_of_none_is_found(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
-    placed, paid = pipelines = by_field(shop)
+    placed, paid, other = pipelines = by_field(shop, otherwise=table(shop, "other"))
     shop.produce([row("placed", 1), row("paid", 2), row("paid", 3), row("x", 4)])
     drained(shop, pipelines)
     proof = together(shop, pipelines)
-    assert (proof.outcome, proof.offsets, proof.landed, proof.dead_lettered) == ("proven", 4, 3, 1)
-    # Each table by itself is right, as its declaration says: one takes a type of the other, then none takes it.
-    both = replace(placed, table=table(shop, "both"), name=f"{shop.topic}_both", shape=paid.shape)
+    assert (proof.outcome, proof.offsets, proof.landed, proof.is_complete) == ("proven", 4, 4, True)
+    # Each table by itself is right, as its declaration says: one takes types of another, then none takes them.
     assert isinstance(paid.shape.route, Route)
-    none = replace(
-        paid,
-        table=table(shop, "none"),
-        name=f"{shop.topic}_none",
-        shape=Shape(route=replace(paid.shape.route, types=("refunded",))),
-    )
+    both = replace(placed, table=table(shop, "both"), name=f"{shop.topic}_both", shape=paid.shape)
+    shape = Shape(route=replace(paid.shape.route, types=("refunded",)))
+    none = replace(paid, table=table(shop, "none"), name=f"{shop.topic}_none", shape=shape)
     drained(shop, (both, none))
-    (finding,) = together(shop, (placed, paid, both)).findings
+    (finding,) = together(shop, (placed, paid, both, other)).findings
     assert (finding.flaw, finding.count, [str(one) for one in finding.ranges]) == ("doubled", 2, ["1 to 2"])
-    (finding,) = together(shop, (placed, none)).findings
+    (finding,) = together(shop, (placed, none, other)).findings
     assert (finding.flaw, finding.count, [str(one) for one in finding.ranges]) == ("missing", 2, ["1 to 2"])
     shop.produce([row("placed", 5)])
     drained(shop, (placed,))
-    proof = together(shop, pipelines)  # the other one is behind
-    assert (proof.outcome, proof.offsets) == ("proven", 4)
+    proof = together(shop, pipelines)  # the others are behind
+    assert (proof.outcome, proof.offsets, proof.is_complete) == ("proven", 4, False)
+
+
+def test_after_a_changed_route_or_another_topic_coordinates_prove_nothing(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    placed, paid, _ = pipelines = by_field(shop, otherwise=table(shop, "other"))
+    shop.produce([row("placed", 1), row("x", 2)])
+    drained(shop, pipelines)
+    more = by_field(shop, to={"x": table(shop, "x")}, otherwise=table(shop, "other"))
+    shop.produce([row("x", 3)])
+    assert together(shop, more).waits == (f"{shop.topic}_x",)
+    drained(shop, more)
+    assert [ids(shop, one) for one in more] == [[1], [], [2, 3], [2]]
+    (finding,) = together(shop, more).findings
+    assert (finding.flaw, together(shop, more).exit_code) == ("not_compared", 5)
+    assert "1 rows are of records that another table has, too: offsets 1" in finding.what
+    shop.new_topic(1)
+    for one in (placed, paid):
+        assert isinstance(shop.drained(one)[one.name].error, TopicRecreated)
+        shop.accept(Accepted.TOPIC_RECREATED, one)
+    shop.produce([row("placed", 7)])
+    drained(shop, (placed, paid))
+    assert [one.flaw for one in together(shop, (placed, paid)).findings] == ["not_compared", "not_compared"]
+
+
+def test_a_shared_write_mode_is_that_of_all_targets_without_one(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    to = {"log": Target(table(shop, "log"), write=Append())}
+    placed, paid, log = pipelines = by_field(shop, to=to, write="upsert", on_error="dead_letter")
+    assert (placed.write, paid.write, log.write) == (Upsert(), Upsert(), Append())
+    shop.produce([row("placed", 1)], key=b"a")
+    shop.produce([row("paid", 2)], key=b"b")
+    shop.produce([row("log", 3)], key=b"b")
+    for key, value in ((b"a", None), (b"b", b" null ")):
+        shop.produce([value], key=key)
+    drained(shop, pipelines, deep=True)
+    assert [ids(shop, one) for one in pipelines] == [[], [], [3]]
+    assert [dead(shop, one) for one in pipelines] == [{}, {}, {}]
+
+
+def test_jsons_null_deletes_in_each_table_whatever_its_header(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    pipelines = by_field(shop, by=Header("type"), write=Upsert())
+    for type_ in ("placed", "paid"):
+        shop.produce([row(None, 1)], key=b"a", headers=[("type", type_.encode())])
+    drained(shop, pipelines)
+    assert [ids(shop, one) for one in pipelines] == [[1], [1]]
+    shop.produce([b"null"], key=b"a", headers=[("type", b"paid")])
+    drained(shop, pipelines, deep=True)
+    assert [ids(shop, one) for one in pipelines] == [[], []]
+
+
+def test_deletes_go_to_no_table_in_which_they_name_no_row(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    to = {
+        "value": Target(table(shop, "value"), write=Upsert(key="id")),
+        "order": Target(table(shop, "order"), write=Upsert(order_by="id")),
+        "user": Target(table(shop, "user"), write=Upsert()),
+    }
+    *_, value, order, user = pipelines = by_field(shop, to=to)
+    for number, type_ in enumerate(["value", "order", "user"]):
+        shop.produce([row(type_, number)], key=b"k%d" % number)
+        shop.produce([None], key=b"k%d" % number)
+    drained(shop, pipelines, deep=True)
+    assert [ids(shop, one) for one in (value, order, user)] == [[0], [1], []]
+
+
+def test_the_limits_of_a_table_are_of_its_own_records(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    to = {"bad": Target(table(shop, "bad"), shape=Shape(select="cast(customer as int) as id"))}
+    topic = Topic(shop.topic, value=Json(columns=("type string", "id long", "customer string")), key=Text())
+    placed, bad = routes(topic, by=Field("type"), to={"placed": table(shop, "placed"), **to})
+    shop.produce([row("bad", number, customer="x") for number in range(120)])
+    shop.produce([row("placed", number) for number in range(900)])
+    assert isinstance(shop.drained(bad)[bad.name].error, TooManyRejected)
+    assert shop.drained(placed)[placed.name].error is None
+    keyed = routes(
+        topic, by=Field("type"), to={"bad": Target(table(shop, "keyed"), write=Upsert()), "placed": placed.table}
+    )[0]
+    shop.produce([row("placed", 1)])
+    shop.new_topic(1)
+    shop.produce([row("bad", 1), row("bad", 2)], key=None)
+    shop.produce([row("placed", 3)], key=b"k")
+    assert isinstance(shop.drained(keyed)[keyed.name].error, KeysMissing)
+
+
+def test_no_table_of_a_route_keeps_bytes_that_another_one_masks(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    to = {"user": Target(table(shop, "users"), shape=Shape(mask={"ref.kind": Redact()}))}
+    pipelines = by_field(shop, to=to)
+    shop.produce([b'{"type": "user", "ref": {"kind": "ada"}', row("user", 1, ref={"kind": "ada"}), row("x", 2)])
+    drained(shop, pipelines)
+    letters = oracle.rows(shop.lake, pipelines[0].table.dead_letters)
+    assert sorted(letter["reason"] for letter in letters) == ["undecodable", "unrouted"]
+    assert [letter[part] for letter in letters for part in ("key", "value", "masked") if letter[part]] == []
+    assert "ada" not in str(letters)
 
 
 SEEDS = range(4)
@@ -338,18 +437,31 @@ message Other { int64 id = 1; }
 """
 
 
-def test_messages_of_one_file_are_routed_by_their_names(shop_of: ShopOf) -> None:
+@pytest.mark.parametrize("rest", ["filter", "land"])
+def test_messages_of_one_file_are_routed_by_their_names(shop_of: ShopOf, rest: str) -> None:
     shop = shop_of()
-    to = {name: table(shop, name.rpartition(".")[2].lower()) for name in ("shop.Placed", "shop.Paid", "shop.Paid.Part")}
-    pipelines = routes(Topic(shop.topic, value=Protobuf()), by=RecordName(), to=to, otherwise="filter")
+    to: dict[str | tuple[str, ...], Table] = {
+        name: table(shop, name.rpartition(".")[2].lower()) for name in ("shop.Placed", "shop.Paid", "shop.Paid.Part")
+    }
+    pipelines = routes(
+        Topic(shop.topic, value=Protobuf()),
+        by=RecordName(),
+        to=to,
+        otherwise=table(shop, "other") if rest == "land" else rest,
+    )
     schema_id = shop.registry_admin.register(f"{shop.topic}-value", TWO, SchemaType.PROTOBUF)
     paths = {"shop.Placed": (0,), "shop.Paid": (1,), "shop.Paid.Part": (1, 0), "shop.Other": (2,)}
     for number, (name, path) in enumerate([*paths.items(), *paths.items()]):
         shop.produce([framed(schema_id, protobuf(TWO, {"id": str(number)}, message=name), *path)])
     shop.produce([framed(schema_id, b"", 9)])
     drained(shop, pipelines, deep=True)
-    assert [ids(shop, one) for one in pipelines] == [[0, 4], [1, 5], [2, 6]]
-    assert [dead(shop, one) for one in pipelines] == [{"bad_message_index": 1}, {}, {}]
+    assert [ids(shop, one) for one in pipelines[:3]] == [[0, 4], [1, 5], [2, 6]]
+    owner = pipelines[-1] if rest == "land" else pipelines[0]
+    assert [dead(shop, one) for one in pipelines] == [
+        {"bad_message_index": 1} if one is owner else {} for one in pipelines
+    ]
+    if rest == "land":
+        assert ids(shop, owner) == [3, 7]
     assert "user" not in oracle.table(shop.lake, pipelines[1].table.identifier).schema().column_names
 
 
@@ -439,9 +551,67 @@ def test_a_table_that_is_dropped_or_rolled_back_gets_its_records_again_and_no_ot
     shop.spark.sql(f"DROP TABLE {shop.lake.catalog.name}.{placed.table.dead_letters} PURGE")
     shop.pipeline = paid
     shop.roll_back()
-    assert [one.flaw for one in together(shop, pipelines).findings] == ["no_table"]
+    assert [one.flaw for one in together(shop, pipelines).findings] == ["rolled_back"]
     assert isinstance(shop.ended().error, RolledBack)
     shop.accept(Accepted.ROLLED_BACK_REPLAY)
     drained(shop, pipelines, deep=True)
     assert [ids(shop, one) for one in pipelines] == before
     assert together(shop, pipelines).outcome == "proven"
+
+
+def all_begin(many: int) -> Callable[[str], None]:
+    """Return a failpoint at which so many pipelines wait for each other before the first batch of each is planned."""
+    begin, begun = Barrier(many), set[int]()
+
+    def reached(step: str) -> None:
+        if step == "begin.resolved" and get_ident() not in begun:
+            begun.add(get_ident())
+            begin.wait(60)
+
+    return reached
+
+
+@pytest.mark.parametrize("by", ["header", "name"])
+def test_a_large_batch_is_read_once_and_divided(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    divided: list[RoutedRead] = []
+
+    def counted(*given: Any, **more: Any) -> RoutedRead:
+        divided.append(routed_read.routed_read(*given, **more))
+        return divided[-1]
+
+    monkeypatch.setattr(shared_reads, "LEAST_ROWS", 50)
+    monkeypatch.setattr(prepared_plan, "SMALL_ROWS", 0)
+    monkeypatch.setattr(staging, "routed_read", counted)
+    shop = shop_of()
+    if by == "name":
+        pipelines = by_name(shop, otherwise=table(shop, "other"))
+        schema_ids = {name: registered(shop, name) for name in ("Placed", "Paid", "Other")}
+        names = ["Placed", "Paid", "Other", "Placed"]
+        values = [event(schema_ids[names[n % 4]], names[n % 4], n) for n in range(300)]
+    else:
+        to = {"user": Target(table(shop, "users"), write=Upsert(), on_error="dead_letter")}
+        pipelines = by_field(shop, by=Header("type"), to=to)
+        names = ["placed", "paid", "user", "else"]
+        values = [row(None, n) if n % 20 else b"{" for n in range(300)]
+    for first in (0, 4, 150):
+        for number, value in list(enumerate(values))[first : {0: 4, 4: 150, 150: 300}[first]]:
+            shop.produce([value], key=b"k%d" % number, headers=[("type", names[number % 4].encode())])
+        if first == 150:
+            shop.produce([None, b"no frame"], key=b"k2")
+            later = registered(shop, "Third") if by == "name" else 0
+            if later:  # the first reader knows its schema, the others may not
+                shop.produce([event(later, "Third", 1)])
+        found = shop.drained(*pipelines, failpoint=all_begin(3))
+        assert [one.error for one in found.values()] == [None] * 3
+    assert len(divided) >= 2
+    for one in pipelines:
+        shop.assert_proven(one, deep=True)
+    proof = together(shop, pipelines)
+    assert (proof.outcome, proof.offsets) == ("proven", len(shop.journal))
+    if by == "name":
+        assert once(shop, pipelines) == sorted(shop.journal)
+        assert ids(shop, pipelines[0]) == sorted(n for n in range(300) if n % 4 in (0, 3))
+    else:
+        assert ids(shop, pipelines[0]) == [n for n in range(0, 300, 4) if n % 20]
+        assert ids(shop, pipelines[2]) == [n for n in range(2, 300, 4) if n not in (2,)]
+    assert list(shop.spark.sparkContext._jsc.getPersistentRDDs()) == []  # type: ignore[attr-defined] # of the JVM

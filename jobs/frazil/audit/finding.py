@@ -65,7 +65,8 @@ class Flaw(StrEnum):
     Unchecked: `NO_TABLE`, `NO_LEDGER` or `NO_TOTALS` (a ledger that does not reach back to the beginning) leave nothing
     to compare with; `EQUALITY_DELETES`, rows deleted by value, which only an engine can apply; `FORMAT_NOT_READ`, another engine's
     data file of a format, or with values, that only an engine reads; `NOT_REPLAYED`, the topic does not
-    have all that the table is made of, or could not be landed again.
+    have all that the table is made of, or could not be landed again. `NOT_COMPARED`: the tables of a topic have no offsets that all
+    of them read by one and the same route.
     """
 
     MISSING = "missing"
@@ -96,6 +97,7 @@ class Flaw(StrEnum):
     ROW_LEFT = "row_left"
     ROW_DIFFERS = "row_differs"
     NOT_REPLAYED = "not_replayed"
+    NOT_COMPARED = "not_compared"
 
     @property
     def outcome(self) -> Outcome:
@@ -111,6 +113,7 @@ _UNKNOWN = frozenset(
         Flaw.EQUALITY_DELETES,
         Flaw.FORMAT_NOT_READ,
         Flaw.NOT_REPLAYED,
+        Flaw.NOT_COMPARED,
     }
 )
 

@@ -1,10 +1,10 @@
-"""Prove that no record of a topic is in two of its tables, and count those that are in none."""
+"""Prove that no record of a routed topic is in two of its tables, and count those that are in none."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from frazil.audit.accounts.pending_dead_letters import load_tables
@@ -14,8 +14,9 @@ from frazil.audit.files.window import Found, Role, Tally
 from frazil.audit.finding import Finding, Flaw, Outcome, Range, worst
 from frazil.audit.verification import Verification
 from frazil.audit.verify import prepared
-from frazil.declaration import Pipeline
-from frazil.declaration.route import Rest
+from frazil.declaration import Header, Pipeline, Rest
+from frazil.declaration.documents.to_json import to_json
+from frazil.lake.layout import shapes
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Total, Totals
 from frazil.lake.read.stored_tables import Lake
@@ -23,11 +24,12 @@ from frazil.lake.read.stored_tables import Lake
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicVerification:
-    """What the tables of one topic have of the offsets that all its pipelines read.
+    """What the tables of one topic have of the offsets that all its routed pipelines have read.
 
-    `landed` are rows of append tables and changelogs, `dead_lettered` are dead letters, of which `repeated` are those of a record
-    that is one in several tables. `nowhere` are offsets with neither: gaps, records that each table filtered or skipped, and those
-    of the tables that are not compared, `states` of them.
+    `landed` are rows of append tables; tables with a key, `states` of them, are not compared. `dead_lettered` are dead letters, of
+    which `repeated` are those of a record that is one in several tables. `nowhere` are offsets with neither: gaps, records that
+    each table filtered or skipped, and those of tables with a key. `is_complete` says that these were compared with what the tables
+    count, which is possible where all have read the same offsets. `waits` are pipelines without a table yet.
     """
 
     topic: str
@@ -39,6 +41,8 @@ class TopicVerification:
     repeated: int = 0
     nowhere: int = 0
     states: int = 0
+    is_complete: bool = False
+    waits: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     seconds: float = 0.0
 
@@ -52,85 +56,134 @@ class TopicVerification:
         return {**asdict(self), "exit_code": self.exit_code}
 
 
-def verify_topic(pipelines: Sequence[Pipeline], lake: Lake) -> TopicVerification:
-    """Compare the tables of one topic's pipelines, by the coordinates of their rows. Raises `CatalogUnavailable`.
+def families(pipelines: Sequence[Pipeline]) -> list[list[Pipeline]]:
+    """Return the pipelines of each route of a topic; those without a route are in none."""
+    found: dict[object, list[Pipeline]] = {}
+    for one in pipelines:
+        if (route := one.shape.route) is not None:
+            found.setdefault((route.by, frozenset((*route.types, *route.others))), []).append(one)
+    return [*found.values()]
 
-    Upsert tables have the coordinates of each key's last record only, and a delete is in each of several changelogs. So for these
-    their own proof counts, and here records that are in no other table may be theirs.
+
+@dataclass(slots=True)
+class _Tables:
+    """What was loaded of the tables of a route. `reads` and `accounts` are in the order of the pipelines."""
+
+    sources: list[Source] = field(default_factory=list)
+    reads: list[Mapping[int, Range]] = field(default_factory=list)
+    accounts: list[tuple[bool, Mapping[int, Total]]] = field(default_factory=list)
+    waits: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+
+def verify_topic(pipelines: Sequence[Pipeline], lake: Lake) -> TopicVerification:
+    """Compare the tables of one route, by the coordinates of their rows. Raises `CatalogUnavailable`.
+
+    A table with a key has the coordinates of each key's last record only, or deletes that other ones have, too. So for these
+    tables their own proof counts, and here records that are in no other table may be theirs.
     """
     began = time.monotonic()
-    topic, names = pipelines[0].topic.name, tuple(one.name for one in pipelines)
-    histories = [one for one in pipelines if one.write.keeps_changes]
-    states = [one for one in pipelines if one.write.replaces_rows or (one.write.keeps_changes and len(histories) > 1)]
-    sources, reads, findings = list[Source](), list[Mapping[int, Range]](), list[Finding]()
-    accounts: list[tuple[bool, Mapping[int, Total]]] = []
+    topic, found = pipelines[0].topic.name, _Tables()
     for pipeline in pipelines:
-        audit = prepared(pipeline, load_tables(pipeline, lake, time.sleep), deep=False, keys=False, proofs=None)
-        if isinstance(audit, Verification):
-            findings += audit.findings
-            continue
-        totals, end, _ = audit.parts[0]
-        reads.append(_ranges(totals, end))
-        accounts.append((pipeline in states, totals.at))
-        sources += [one for one in audit.sources if not (pipeline in states and one.role is Role.TABLE)]
-    if findings:
-        return TopicVerification(
-            topic=topic, pipelines=names, outcome=worst(tuple(findings)), findings=tuple(findings), states=len(states)
-        )
-    common = {
-        p: Range(max(one[p].start for one in reads), min(one[p].end for one in reads))
-        for p in reads[0]
-        if all(p in one for one in reads)
-    }
-    common = {p: one for p, one in common.items() if one.start < one.end}
-    counted = Counting(sources, {p: [one] for p, one in common.items()}, topic=topic, deep=False, remembered=None).run()
-    findings = [*counted.findings]
-    sums: dict[int, Tally] = {}
-    for part, tally in counted.tallies:
-        sums[part.partition] = sums.get(part.partition, Tally()) + tally
-    are_equal = all(one == reads[0] for one in reads)
-    rests = [one.shape.route.rest for one in pipelines if one.shape.route is not None]
-    has_rest = len(rests) == len(pipelines) and any(one is not Rest.FILTER for one in rests)
-    for p, tally in sums.items():
-        findings += _findings(topic, p, tally, _limit(accounts, p, has_rest=has_rest) if are_equal else None)
-    total = sum(sums.values(), Tally())
+        _load(pipeline, lake, found)
+    common = _common(found.reads)
+    if not found.findings and not common:
+        what = "there are no offsets that all tables have read"
+        found.findings.append(Finding(flaw=Flaw.NOT_COMPARED, where=f"topic {topic}", what=what))
+    findings, total, is_complete = found.findings, Tally(), False
+    if not findings:
+        is_complete = not found.waits and all(one == found.reads[0] for one in found.reads)
+        ranges = {p: [one] for p, one in common.items()}
+        counted = Counting(found.sources, ranges, topic=topic, deep=False, remembered=None).run()
+        sums: dict[int, Tally] = {}
+        for part, tally in counted.tallies:
+            sums[part.partition] = sums.get(part.partition, Tally()) + tally
+        route = pipelines[0].shape.route
+        is_certain = route is not None and isinstance(route.by, Header)
+        has_rest = any(one.shape.route is not None and one.shape.route.rest is not Rest.FILTER for one in pipelines)
+        of_records = list[Finding]()
+        for p, tally in sums.items():
+            limit = _limit(found.accounts, p, has_rest=has_rest) if is_complete else None
+            of_records += _findings(topic, p, tally, limit, is_certain=is_certain)
+        findings = [*counted.findings, *_explained(topic, of_records, found.changed)]
+        total = sum(sums.values(), Tally())
     return TopicVerification(
         topic=topic,
-        pipelines=names,
+        pipelines=tuple(one.name for one in pipelines),
         outcome=worst(tuple(findings)),
         offsets=sum(map(len, common.values())),
         landed=total.landed,
         dead_lettered=total.dead_lettered + total.pending,
         repeated=total.doubled_dead.number,
         nowhere=total.absent.number,
-        states=len(states),
+        states=sum(one.write.has_key for one in pipelines),
+        is_complete=is_complete,
+        waits=tuple(found.waits),
         findings=tuple(findings),
         seconds=round(time.monotonic() - began, 3),
     )
 
 
+def _load(pipeline: Pipeline, lake: Lake, found: _Tables) -> None:
+    tables = load_tables(pipeline, lake, time.sleep)
+    audit = prepared(pipeline, tables, deep=False, keys=False, proofs=None)
+    if isinstance(audit, Verification):
+        if {one.flaw for one in audit.findings} == {Flaw.NO_TABLE}:
+            found.waits.append(pipeline.name)
+        else:
+            found.findings += audit.findings
+        return
+    found.findings += audit.result.findings
+    totals, end, _ = audit.parts[0]
+    if totals.closed or len(audit.parts) > 1:
+        what = "the topic was created again, or truncated, so that offsets have more than one record"
+        found.findings.append(Finding(flaw=Flaw.NOT_COMPARED, where=f"pipeline {pipeline.name}", what=what))
+        return
+    assert tables.table is not None
+    declared = to_json(pipeline.shape.of_rows).get("route")
+    if any(shape.get("route") != declared for shape in shapes(tables.table.layout)):
+        found.changed.append(pipeline.name)
+    found.reads.append(_ranges(totals, end))
+    found.accounts.append((pipeline.write.has_key, totals.at))
+    found.sources += [one for one in audit.sources if not (pipeline.write.has_key and one.role is Role.TABLE)]
+
+
 def _ranges(totals: Totals, end: Offsets) -> dict[int, Range]:
-    """Return the offsets that a pipeline has read, by partition: those since the last decision that ended an account."""
+    """Return the offsets that a pipeline has read, by partition."""
     return {p: Range(one.start, end.at.get(p, one.start)) for p, one in totals.at.items()}
+
+
+def _common(reads: Sequence[Mapping[int, Range]]) -> dict[int, Range]:
+    """Return the offsets that all have read, by partition, without partitions that have none."""
+    if not reads:
+        return {}
+    partitions = set(reads[0]).intersection(*reads[1:])
+    found = {p: Range(max(one[p].start for one in reads), min(one[p].end for one in reads)) for p in sorted(partitions)}
+    return {p: one for p, one in found.items() if one.start < one.end}
 
 
 def _limit(accounts: Sequence[tuple[bool, Mapping[int, Total]]], partition: int, *, has_rest: bool) -> int | None:
     """Return how many offsets may be nowhere, as the accounts of the tables say; None if no table is compared.
 
-    If the route leaves no record to no table (`has_rest`), they are gaps, what a table has left out of its own records, and the
-    records of states. Else they are no more than any compared table lacks.
+    If the route leaves no record to no table (`has_rest`) and all tables are compared, they are gaps, and what a table has left out
+    of its own records. Else they are no more than any compared table lacks.
     """
-    of = [(is_state, at.get(partition, Total(0))) for is_state, at in accounts]
-    lacks = [one.filtered + one.skipped + one.gaps + one.deleted for is_state, one in of if not is_state]
+    of = [(has_key, at.get(partition, Total(0))) for has_key, at in accounts]
+    lacks = [one.filtered + one.skipped + one.gaps + one.deleted for has_key, one in of if not has_key]
     if not lacks:
         return None
-    if not has_rest or any(is_state for is_state, _ in of):
+    if not has_rest or any(has_key for has_key, _ in of):
         return min(lacks)
     gaps = max(one.gaps for _, one in of)
     return gaps + sum(one.filtered - one.routed + one.skipped + one.deleted for _, one in of)
 
 
-def _findings(topic: str, partition: int, tally: Tally, limit: int | None) -> list[Finding]:
+def _findings(topic: str, partition: int, tally: Tally, limit: int | None, *, is_certain: bool) -> list[Finding]:
+    """Return what is wrong with the records of a partition. The type of one is only certain before it is decoded by a header.
+
+    Else a record that one table cannot take, or whose schema was unknown, may be a dead letter there and land in another one.
+    """
     where = f"topic {topic}, partition {partition}"
 
     def of(flaw: Flaw, what: str, found: Found) -> Finding:
@@ -140,9 +193,24 @@ def _findings(topic: str, partition: int, tally: Tally, limit: int | None) -> li
     made = []
     if tally.doubled.number:
         made.append(of(Flaw.DOUBLED, "rows are of records that another table has, too", tally.doubled))
-    if tally.both.number:
+    if is_certain and tally.both.number:
         made.append(of(Flaw.IN_BOTH, "records are rows of a table and dead letters of another", tally.both))
     if limit is not None and tally.absent.number > limit:
         found = Found(tally.absent.number - limit, tally.absent.ranges)
-        made.append(of(Flaw.MISSING, "records are in no table, though one that lacks them counts fewer", found))
+        made.append(
+            of(
+                Flaw.MISSING,
+                "records more than the tables left out are in none, among the offsets without a row",
+                found,
+            )
+        )
     return made
+
+
+def _explained(topic: str, findings: Sequence[Finding], changed: Sequence[str]) -> Sequence[Finding]:
+    """Return the findings; if the route of a table was changed, that nothing follows from them."""
+    if not findings or not changed:
+        return findings
+    names = ", ".join(changed)
+    what = f"the route of {names} was changed, so records of before may be in two tables or in none: {findings[0].what}"
+    return [Finding(flaw=Flaw.NOT_COMPARED, where=f"topic {topic}", what=what)]

@@ -54,7 +54,7 @@ def dead_letter(
     value, masked = as_read(rejected, "value"), F.lit(None).cast("string")
     held = {"key": as_read(rejected, "key"), "value": value, "headers": F.col("headers")}
     if is_masked:
-        masked = _masked(rejected)
+        masked = _masked(rejected) if MASKED in rejected.columns else masked
         held = {name: F.lit(None).cast(rejected.schema[name].dataType) for name in held}
         held = held if encryption is None else encryption.held(value)
     return F.struct(

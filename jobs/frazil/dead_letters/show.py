@@ -131,7 +131,7 @@ def show(
         key=part(pipeline, row["key"], headers, schemas, is_key=True),
         value=part(pipeline, row["value"], headers, schemas),
         earlier=len(found) - 1,
-        is_masked=bool(pipeline.shape.mask) and row["key"] is None and row["value"] is None,
+        is_masked=pipeline.shape.is_masked and row["key"] is None and row["value"] is None,
         masked=row.get("masked"),
     )
 

@@ -70,8 +70,13 @@ class Route:
         bool, "A record whose type cannot be read is a dead letter here. With false it is another table's."
     ] = False
     tombstones: Annotated[bool, "Records without a value are the table's."] = False
+    hides_bytes: Annotated[
+        bool, "Another table of the topic has masks: dead letters have no bytes here, and no read is shared."
+    ] = False
 
     def _contradictions(self) -> Iterator[Problem]:
+        if len({*self.types}) < len(self.types):
+            yield Problem("types", "a type is named twice", "Name it once")
         if both := sorted({*self.types} & {*self.others}):
             yield Problem("others", f"{both[0]} is one of types, too", "Remove one of them")
         if not self.types and self.rest is not Rest.LAND:

@@ -155,11 +155,17 @@ class Shape:
         return self.mask or {}
 
     @property
+    def is_masked(self) -> bool:
+        """True if the topic has values that may be kept nowhere as they are: of this table, or of another one of its route."""
+        return bool(self.mask) or (self.route is not None and self.route.hides_bytes)
+
+    @property
     def of_rows(self) -> Shape:
         """The shape without what no row of the table depends on: dead letters, and the names of other tables' types."""
         route = self.route
         if route is not None:
             route = replace(route, others=() if route.rest is Rest.FILTER else route.others, undecodable=False)
+            route = replace(route, hides_bytes=False)
         return replace(self, dead_letters=None, route=route)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -134,6 +134,18 @@ class Decoder(ABC):
         if self.is_null is None:
             return records
         return without(records, self.side.name, self.is_null(self.side.bytes))
+
+    def known_frames(self) -> tuple[bytes, ...]:
+        """Return the frames of which something is known, in order."""
+        return ()
+
+    def elsewhere(self) -> Collection[bytes]:
+        """Return the frames that name types of other tables."""
+        return ()
+
+    def with_frame(self, records: DataFrame) -> tuple[DataFrame, Column]:
+        """Return records with what their frames need, and the frame, null if there is none."""
+        return records, F.lit(None).cast("binary")
 
     def framed_elsewhere(self, records: DataFrame) -> tuple[DataFrame, Column]:
         """Return records with what their frames need, and whether a frame names the type of another table; never null."""

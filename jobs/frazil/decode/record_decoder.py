@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import Tombstones
+from frazil.declaration.route import Rest
 from frazil.decode.decoded_columns import (
     DETAIL,
     ELSEWHERE,
@@ -89,7 +90,35 @@ class RecordDecoder:
             return records
         if route.is_by_frame:
             records, of_frame = self.values.framed_elsewhere(records)
-        return records.withColumn(ELSEWHERE, route.is_elsewhere(of_frame))
+        return records.withColumn(ELSEWHERE, route.is_elsewhere(self.has_no_value(), of_frame))
+
+    def has_no_value(self) -> Column:
+        """Return whether a record has no value for any table of its topic: null, or JSON's null without a frame."""
+        value, null = F.col("value"), self.values.null
+        return value.isNull() if null is None else value.isNull() | F.coalesce(null(value), F.lit(False))
+
+    def type_names(self) -> tuple[bytes, ...]:
+        """Return the types that a route knows before it decodes, as a header or a frame has them; none of another route."""
+        route = self.shape.route
+        if route is None:
+            return ()
+        return self.values.known_frames() if route.is_by_frame else route.in_header()
+
+    def with_type(self, records: DataFrame) -> tuple[DataFrame, Column]:
+        """Return records with what their type is made of, and it: as a header or a frame has it."""
+        route = self.shape.route
+        assert route is not None
+        return self.values.with_frame(records) if route.is_by_frame else (records, route.header())
+
+    def own_parts(self, names: Sequence[bytes]) -> list[bool]:
+        """Return which records may be this table's: those of no known type, those without a value, and those of each name."""
+        route = self.shape.route
+        assert route is not None
+        if route.is_by_frame:
+            elsewhere = self.values.elsewhere()
+            return [True, route.route.tombstones, *(name not in elsewhere for name in names)]
+        is_rest = route.route.rest is not Rest.FILTER
+        return [is_rest, route.route.tombstones, *(not route.route.is_elsewhere(name.decode()) for name in names)]
 
     def rows(
         self,

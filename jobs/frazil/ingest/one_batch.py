@@ -107,7 +107,8 @@ def stage_batch(
     evolution.framed_keys.check(staged.read.key_ids)
     evolution.learn(rejected.counted.values, rejected.counted.keys)
     if evolution.may_lack_keys:
-        check_keys(pipeline, rejected.counted, staged.read.records)
+        elsewhere = sum(staged.elsewhere.values()) + sum(rejected.counted.elsewhere.values())
+        check_keys(pipeline, rejected.counted, staged.read.records - elsewhere)
         evolution.may_lack_keys = not staged.rows.landed
     check_mode(pipeline, planned, rejected.counted, rejected.refused, evolution.explain)
     request, rows = commit_request(pipeline, job, staged, rejected.counted), staged.rows

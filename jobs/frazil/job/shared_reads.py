@@ -11,17 +11,22 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JError
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 LEAST_ROWS = 10_000
 """A smaller batch is read alone: keeping its records takes as long as reading them."""
 MOST_OF_TOPIC, MOST = 2, 6
 """How many reads are kept of one topic, and of all: each within the limits of a batch, and on local disks only."""
+
+
+class Records(Protocol):
+    """Records on local disks, such as a frame that is kept there."""
+
+    def unpersist(self) -> Any:
+        """Remove them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ class _Kept:
     source: Hashable
     stretch: Stretch
     readers: set[str]
-    records: DataFrame | None = None
+    records: Records | None = None
     lock: Lock = field(default_factory=Lock)
 
 
@@ -146,23 +151,20 @@ class SharedReads:
                     self._kept.append(reader.kept)
         _release(unread)
 
-    def records(
-        self, pipeline: str, batch: Stretch, read: Callable[[Stretch], DataFrame]
-    ) -> tuple[DataFrame, Stretch] | None:
+    def records(self, pipeline: str, batch: Stretch, keep: Callable[[Stretch], Records]) -> tuple[Any, Stretch] | None:
         """Return the kept records that have those of the batch, and where these are; None if the pipeline reads it alone.
 
-        `read` makes the frame of a stretch. They stay until each of their pipelines begins a later batch, or leaves.
+        `keep` makes those of a stretch, the same for all pipelines of the source. They stay until each of their pipelines begins a
+        later batch, or leaves.
         """
         with self._lock:
             reader = self._readers.get(pipeline)
             kept = reader.kept if reader is not None and reader.batch == batch else None
         if kept is None:
             return None
-        from pyspark import StorageLevel  # loads Spark's Python, which a status does not need
-
         with kept.lock:
             if kept.records is None:
-                kept.records = read(kept.stretch).persist(StorageLevel.DISK_ONLY)
+                kept.records = keep(kept.stretch)
             return kept.records, kept.stretch
 
     def _of_source(self, pipeline: str) -> dict[str, _Reader]:

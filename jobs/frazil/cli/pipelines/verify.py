@@ -87,6 +87,7 @@ REASONS = {
     "row_left": "{} rows of keys that the topic has not",
     "row_differs": "{} rows not of their keys' last records",
     "not_replayed": "the topic was not landed again",
+    "not_compared": "the tables of the topic were not compared",
 }
 """The flaws in words, for the first line; `{}` is the count."""
 
@@ -171,13 +172,14 @@ def verify(
         if not as_json:
             print_result(found, out(), verbose=verbose or deep)
     if topic is not None and Exit.SERVICE_UNAVAILABLE not in codes:
-        from frazil.audit.topic_tables import verify_topic
+        from frazil.audit.topic_tables import families, verify_topic
 
-        together = verify_topic(pipelines, lake)
-        codes.append(Exit(together.exit_code))
-        documents.append(together.document())
-        if not as_json:
-            _print_topic(together)
+        for family in families(pipelines):
+            together = verify_topic(family, lake)
+            codes.append(Exit(together.exit_code))
+            documents.append(together.document())
+            if not as_json:
+                _print_topic(together)
     if as_json:
         show_json(documents[0] if len(names or ()) == 1 else {"pipelines": documents})
     if code := worst(codes):
@@ -188,23 +190,31 @@ def _chosen(declared: Sequence[Pipeline], names: Sequence[str] | None, topic: st
     if topic is None:
         return declaration_file.chosen(declared, names or [pipeline.name for pipeline in declared])
     found = [pipeline for pipeline in declared if pipeline.topic.name == topic]
-    if not found:
-        known = ", ".join(sorted({pipeline.topic.name for pipeline in declared}))
-        raise InvalidInput(f"no pipeline reads the topic {topic}", do=f"The topics are {known}")
+    if not any(pipeline.shape.route for pipeline in found):
+        known = {one.topic.name for one in declared if one.shape.route}
+        do = f"Routed topics are {', '.join(sorted(known))}" if known else "Leave out --topic, or declare routes(…)"
+        raise InvalidInput(f"no pipeline has a route of the topic {topic}", do=do)
     return found
 
 
 def _print_topic(found: TopicVerification) -> None:
     """Print what the tables of a topic have together: the result in the first line, then what is wrong."""
-    words = WORDS[found.outcome]
-    begin = f"{words} topic {found.topic}: {number(found.offsets)} offsets that all tables have read"
+    begin, style = f"{WORDS[found.outcome]} topic {found.topic}: ", "bold red"
     if found.outcome == "proven":
-        parts = [(found.landed, "landed"), (found.dead_lettered - found.repeated, "dead-lettered")]
-        parts.append((found.nowhere, "in upsert tables, filtered or gaps" if found.states else "filtered or gaps"))
-        begin += " = " + " + ".join(f"{number(count)} {name}" for count, name in parts if count or name == "landed")
-    say(begin, "bold green" if found.outcome == "proven" else "bold red", to=out())
+        style, dead = "bold green", found.dead_lettered - found.repeated
+        parts = [(found.landed, "landed"), (dead, "dead-lettered")]
+        parts.append((found.nowhere, "in tables with a key, filtered or gaps" if found.states else "filtered or gaps"))
+        sum_ = " + ".join(f"{number(count)} {name}" for count, name in parts if count or name == "landed")
+        begin += f"{number(found.offsets)} offsets that all tables have read = {sum_}"
+    else:
+        begin += ", ".join(_counted(REASONS[one.flaw].format(number(one.count or 0))) for one in found.findings)
+    say(begin, style, to=out())
     for finding in found.findings[:FINDINGS]:
         say(f"{finding.flaw}: {finding}", "red", to=out())
+    if found.outcome == "proven" and not found.is_complete:
+        waits = f" ({', '.join(found.waits)}: no table yet)" if found.waits else ""
+        what = f"no record is in two tables; missing ones were not looked for, as the tables have read different offsets{waits}"
+        say(what, "yellow", to=out())
     if found.repeated:
         what = "dead letters are of records that several tables have rejected, such as those of an unknown schema"
         say(f"{number(found.repeated)} {what}", "dim", to=out())

@@ -263,11 +263,12 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             FieldEffect(
                 Outcome.FROM_NOW_ON,
                 "the route holds for records from now on; rows that landed stay where they are. A new table begins at its start: "
-                "records before the change may be in two tables, or with another start than the earliest in none",
+                "records before the change may be in two tables, or with another start than the earliest in none. A type moves "
+                "between tables without such records if both have read the same offsets before",
             ),
         ),
         **dict.fromkeys(
-            ("shape.route.others", "shape.route.undecodable"),
+            ("shape.route.others", "shape.route.undecodable", "shape.route.hides_bytes"),
             FieldEffect(Outcome.FROM_NOW_ON, "the route of another table changed; rows of this one are the same"),
         ),
         "shape.where": FieldEffect(

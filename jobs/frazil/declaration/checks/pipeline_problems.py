@@ -15,8 +15,8 @@ from frazil.declaration.envelopes import Envelope
 from frazil.declaration.formats import Bytes, Json, Protobuf, Text
 from frazil.declaration.options import MetadataColumns, SubjectStrategy, Tombstones, Truncation
 from frazil.declaration.partitioning import PartitionField, SortField
-from frazil.declaration.route import Field, Route
-from frazil.declaration.shape import KEY
+from frazil.declaration.route import Field, Header, RecordName
+from frazil.declaration.shape import HEADERS, KEY
 from frazil.declaration.topic import Topic
 from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode
 
@@ -80,13 +80,30 @@ def _select_problems(pipeline: Pipeline) -> Iterator[Problem]:
 def _route_problems(pipeline: Pipeline) -> Iterator[Problem]:
     """Yield why the types of a topic's records are not known."""
     route, value = pipeline.shape.route, pipeline.topic.value
+    assert route is not None
     if pipeline.envelope is not None:
         what = "a delete in an envelope may lack what says of which type it is"
         yield Problem("shape.route", what, "Declare a pipeline for each table, with a condition in shape.where")
-    is_open = isinstance(value, Bytes | Text) or value.has_schemas_inside
-    if isinstance(route, Route) and isinstance(route.by, Field) and is_open:
-        what = f"values of format {value.kind} have no fields that are known before a record is read"
-        yield Problem("shape.route.by", what, "Choose Header(…), or declare a format with columns")
+    is_open = (
+        isinstance(value, Bytes | Text) or value.has_schemas_inside or (value.kind == "json" and not value.columns)
+    )
+    if isinstance(route.by, Field):
+        names = [one.name for text in value.columns or () if (one := if_valid(text)) is not None]
+        first = route.by.path.partition(".")[0]
+        if is_open:
+            what = f"values of format {value.kind} have no fields that are known before a record is read"
+            yield Problem("shape.route.by", what, "Choose Header(…), or declare a format with columns")
+        elif names and first.lower() not in map(str.lower, names):
+            yield Problem("shape.route.by", f"there is no column {first}", f"The columns are {', '.join(names)}")
+    if isinstance(route.by, Header) and f"{HEADERS}{route.by.name}" in pipeline.shape.masks:
+        what = f"the header {route.by.name} says of which type a record is"
+        yield Problem("shape.mask", what, "Remove its mask")
+    is_one = value.needs_registry and (
+        route.types == (value.record_name,) if route.types else value.record_name is None
+    )
+    if isinstance(route.by, RecordName) and not is_one:
+        what = "by record names, the schemas of the registry are those of one type, value.record_name"
+        yield Problem("shape.route", what, "Write routes(…)")
 
 
 def _key_problems(pipeline: Pipeline) -> Iterator[Problem]:

@@ -9,17 +9,21 @@ from typing import Annotated, Any
 from frazil.declaration.checks.constraints import shown, unknown
 from frazil.declaration.checks.declared import Chosen, declared, default
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
-from frazil.declaration.formats import Avro, JsonSchema, Protobuf
+from frazil.declaration.checks.validation import chosen
+from frazil.declaration.formats import Avro, Bytes, JsonSchema, Protobuf, Text
 from frazil.declaration.options import ErrorMode, SubjectStrategy
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.route import By, RecordName, Rest, Route
 from frazil.declaration.shape import Shape
-from frazil.declaration.start import Earliest, Start
+from frazil.declaration.start import Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
 from frazil.declaration.write_modes import Append, WriteMode
 
 _SHARED = tuple(one.name for one in fields(Pipeline) if one.name not in ("topic", "table", "name", "shape", "envelope"))
+
+
+_NAMED = Avro | JsonSchema | Protobuf
 
 
 @declared
@@ -28,14 +32,18 @@ class Target:
 
     table: Annotated[Table, "The table to write."] = field(kw_only=False)
     name: Annotated[str, "The pipeline's name. Default: the table's name without its namespace."] = ""
-    write: Annotated[Chosen[WriteMode], "How a record becomes rows."] = default(Append())
+    write: Annotated[Chosen[WriteMode | None], "How a record becomes rows. Default: as for all tables."] = default(None)
     shape: Annotated[Shape, "The shape of rows before they land."] = Shape()
-    on_error: Annotated[Chosen[ErrorMode | None], "How to handle a record that cannot land."] = default(None)
-    start: Annotated[Chosen[Start], "Where to start when the table is created."] = default(Earliest())
+    on_error: Annotated[
+        Chosen[ErrorMode | None], "How to handle a record that cannot land. Default: as for all tables."
+    ] = default(None)
+    start: Annotated[Chosen[Start | None], "Where to start when the table is created. Default: as for all tables."] = (
+        default(None)
+    )
 
-
-_NAMED = Avro | JsonSchema | Protobuf
-_DEFAULT = Target(Table("a.b"))
+    def _contradictions(self) -> Iterator[Problem]:
+        if self.shape.route is not None:
+            yield Problem("shape.route", "routes(…) makes it", "Remove it")
 
 
 def routes(
@@ -50,43 +58,57 @@ def routes(
 
     `to` maps a type, or several, to its table. Records of other types, and those without one, land in the table `otherwise`; with
     `"dead_letter"` they are dead letters of the first table, and with `"filter"` they are counted and land nowhere. A record
-    without a value goes to every table with a key: it deletes the row. Other named arguments are fields of `Pipeline` that all
-    share.
+    without a value goes to every table whose rows it can name: it deletes the row of its key. Other named arguments are fields of
+    `Pipeline` that all share, unless a target has its own.
 
     Raises `InvalidDeclaration` with the problems of the call, or of the first table that has one.
     """
     if problems := [*_problems(topic, by, to, otherwise, shared)]:
         raise InvalidDeclaration(problems)
-    named = [((types,) if isinstance(types, str) else tuple(types), _target(one)) for types, one in to.items()]
-    rest = Rest.LAND if isinstance(otherwise, Target | Table) else Rest(otherwise)
-    if isinstance(otherwise, Target | Table):
+    named = [((types,) if isinstance(types, str) else types, _target(one)) for types, one in to.items()]
+    rest = Rest(otherwise) if isinstance(otherwise, str) else Rest.LAND
+    if not isinstance(otherwise, str):
         named.append(((), _target(otherwise)))
-    has_keys = any(target.write.has_key for _, target in named)
+    given = chosen(Pipeline, {"write": shared.get("write", Append())})["write"]
+    usual = given if isinstance(given, WriteMode) else Append()  # else each pipeline says what is wrong with it
+    deletes = [_takes_deletes(target.write or usual, topic) for _, target in named]
     owner = len(named) - 1 if rest is Rest.LAND else 0
     made: list[Pipeline] = []
     for number, (types, target) in enumerate(named):
         is_owner = number == owner
-        route = Route(
-            by=by,
-            types=types,
-            others=tuple(each for others, _ in named for each in others if each not in types),
-            rest=rest if is_owner else Rest.FILTER,
-            undecodable=is_owner,
-            tombstones=target.write.has_key or (is_owner and not has_keys),
-        )
         try:
-            of = _with_name(topic, by, types)
+            route = Route(
+                by=by,
+                types=types,
+                others=tuple(each for others, _ in named for each in others if each not in types),
+                rest=rest if is_owner else Rest.FILTER,
+                undecodable=is_owner,
+                tombstones=deletes[number] or (is_owner and not any(deletes)),
+                hides_bytes=any(other.shape.mask for _, other in named if other is not target),
+            )
             values = {one.name: getattr(target, one.name) for one in fields(Target)}
-            own = {name: value for name, value in values.items() if value != getattr(_DEFAULT, name, None)}
-            made.append(Pipeline(**{**shared, **own, "topic": of, "shape": replace(target.shape, route=route)}))
+            own = {name: value for name, value in values.items() if value is not None}
+            own |= {"topic": _with_name(topic, by, types), "shape": replace(target.shape, route=route)}
+            made.append(Pipeline(**{**shared, **own}))
         except InvalidDeclaration as invalid:
             place = f"routes.to[{shown(types[0])}]." if types else "routes.otherwise."
-            raise InvalidDeclaration(problem.moved("pipeline.", place) for problem in invalid.problems) from None
+            raise InvalidDeclaration(
+                problem.moved("route.", f"{place}shape.route.")
+                if problem.path.startswith("route.")
+                else problem.moved("pipeline.", place)
+                for problem in invalid.problems
+            ) from None
     return tuple(made)
 
 
 def _target(given: Target | Table) -> Target:
     return Target(given) if isinstance(given, Table) else given
+
+
+def _takes_deletes(write: WriteMode, topic: Topic) -> bool:
+    """Return whether a record without a value can name a row of the table, and its place in the order."""
+    has_key = write.has_key and (write.key is None or not isinstance(topic.key, Bytes | Text))
+    return has_key and not {*write.order_columns} - {"_kafka_timestamp"}
 
 
 def _with_name(topic: Topic, by: By, types: tuple[str, ...]) -> Topic:
@@ -97,30 +119,38 @@ def _with_name(topic: Topic, by: By, types: tuple[str, ...]) -> Topic:
     return replace(topic, value=replace(value, record_name=types[0]))
 
 
-def _problems(
-    topic: Topic, by: By, to: Mapping[Any, Any], otherwise: Any, shared: Mapping[str, Any]
-) -> Iterator[Problem]:
-    if not to:
-        yield Problem("routes.to", "no table is named", "Write {'type': Table('namespace.name')}")
+def _problems(topic: Any, by: By, to: Any, otherwise: Any, shared: Mapping[str, Any]) -> Iterator[Problem]:
+    if not isinstance(topic, Topic):
+        yield Problem("routes.topic", f"{shown(topic)} is no topic", "Write Topic(…)")
+        return
+    if not isinstance(by, By):
+        yield Problem(
+            "routes.by", f"{shown(by)} says of no record which type it is", "Write RecordName(), Field(…) or Header(…)"
+        )
     for name in shared:
         if name not in _SHARED:
             yield Problem(f"routes.{name}", *unknown(name, _SHARED))
     if not isinstance(otherwise, Target | Table) and otherwise not in (Rest.FILTER.value, Rest.DEAD_LETTER.value):
-        what = f"{shown(otherwise)} is no table"
-        yield Problem("routes.otherwise", what, "Write a Target, 'dead_letter' or 'filter'")
+        yield Problem(
+            "routes.otherwise", f"{shown(otherwise)} is no table", "Write a Target, 'dead_letter' or 'filter'"
+        )
+    if not isinstance(to, Mapping) or not to:
+        yield Problem("routes.to", "no table is named", "Write {'type': Table('namespace.name')}")
+        return
     seen: set[str] = set()
     for types, target in to.items():
-        listed = (types,) if isinstance(types, str) else tuple(types)
+        listed = (types,) if isinstance(types, str) else types
+        path = f"routes.to[{shown(types)}]"
+        if not isinstance(listed, tuple) or not listed or not all(isinstance(one, str) for one in listed):
+            yield Problem(path, "this is no type", "Write a text, or a tuple of texts")
+            continue
         if not isinstance(target, Target | Table):
-            yield Problem(f"routes.to[{shown(listed[0])}]", f"{shown(target)} is no table", "Write a Target or a Table")
-        elif _target(target).shape.route is not None:
-            yield Problem(f"routes.to[{shown(listed[0])}].shape.route", "routes(…) makes it", "Remove it")
+            yield Problem(path, f"{shown(target)} is no table", "Write a Target or a Table")
         if isinstance(by, RecordName) and len(listed) > 1:
-            what = "records of several names are not of one schema"
-            yield Problem(f"routes.to[{shown(listed[0])}]", what, "Name one table for each")
+            yield Problem(path, "records of several names are not of one schema", "Name one table for each")
         for one in listed:
             if one in seen:
-                yield Problem(f"routes.to[{shown(one)}]", "the type has another table, too", "Name it once")
+                yield Problem(path, f"the type {shown(one)} is named twice", "Name it once")
             seen.add(one)
     if isinstance(by, RecordName):
         yield from _name_problems(topic)

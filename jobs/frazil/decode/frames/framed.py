@@ -133,8 +133,19 @@ class Framed(Decoder):
 
     def framed_elsewhere(self, records: DataFrame) -> tuple[DataFrame, Column]:
         """Return the records with their frames and bodies, and whether a frame names the type of another table; never null."""
-        others = {framed: reason.value for framed, reason in self.refused.items() if reason is Reason.ROUTE}
-        return self.framed(records), lookup(self.side.frame, others).isNotNull()
+        return self.framed(records), lookup(self.side.frame, dict.fromkeys(self.elsewhere(), "x")).isNotNull()
+
+    def known_frames(self) -> tuple[bytes, ...]:
+        """Return the frames of which something is known, in order."""
+        return tuple(sorted({*self.frames, *self.waiting, *self.refused}))
+
+    def elsewhere(self) -> Collection[bytes]:
+        """Return the frames that name types of other tables."""
+        return {framed for framed, reason in self.refused.items() if reason is Reason.ROUTE}
+
+    def with_frame(self, records: DataFrame) -> tuple[DataFrame, Column]:
+        """Return the records with their frames and bodies, and the frame, null if there is none."""
+        return self.framed(records), self.side.frame
 
     @property
     def is_refused(self) -> Column:

@@ -14,7 +14,7 @@ from frazil.decode.frames.wire_format import header
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.reasons import Reason
-from frazil.schemas.types import Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Primitive, Struct, Type
 
 _OF_BYTES = (
     *(Reason.TOO_SHORT, Reason.WRONG_MAGIC, Reason.HEADER_TOO_SHORT, Reason.HEADER_WRONG_MAGIC),
@@ -40,7 +40,21 @@ class RowRoute:
         """Return whether the frame of a value says of which type it is."""
         return isinstance(self.route.by, RecordName)
 
-    def is_elsewhere(self, of_frame: Column | None = None) -> Column:
+    @property
+    def is_early(self) -> bool:
+        """Return whether a record's type is known before it is decoded."""
+        return not self.path
+
+    def in_header(self) -> tuple[bytes, ...]:
+        """Return the types of all tables, in order."""
+        return tuple(sorted(one.encode() for one in (*self.route.types, *self.route.others)))
+
+    def header(self) -> Column:
+        """Return the header with the type of a record."""
+        assert isinstance(self.route.by, Header)
+        return header(F.col("headers"), self.route.by.name)
+
+    def is_elsewhere(self, has_no_value: Column, of_frame: Column | None = None) -> Column:
         """Return whether a record is another table's as far as it is known before it is decoded; never null.
 
         `of_frame` says it by the frame.
@@ -48,7 +62,7 @@ class RowRoute:
         found = of_frame if of_frame is not None else F.lit(False)
         if isinstance(self.route.by, Header):
             found = self._is_other()
-        return F.when(F.col("value").isNull(), F.lit(not self.route.tombstones)).otherwise(found)
+        return F.when(has_no_value, F.lit(not self.route.tombstones)).otherwise(found)
 
     def is_decoded_elsewhere(self, row: str) -> Column:
         """Return whether a decoded record, whose row is in this column, is another table's; never null."""
@@ -76,8 +90,7 @@ class RowRoute:
         if not names:
             return F.lit(False)
         if isinstance(self.route.by, Header):  # as bytes: what is no text is no error
-            of_header = header(F.col("headers"), self.route.by.name)
-            return F.coalesce(of_header.isin([bytearray(one.encode()) for one in names]), F.lit(False))
+            return F.coalesce(self.header().isin([bytearray(one.encode()) for one in names]), F.lit(False))
         found = F.col(row)
         for name in self.path:
             found = found[name]
@@ -92,7 +105,7 @@ def row_route(pipeline: Pipeline, source: Struct, row: str, of_key: Collection[s
     route = pipeline.shape.route
     if route is None or not isinstance(route.by, Field):
         return None if route is None else RowRoute(route)
-    names, of = list[str](), source
+    names, of, is_json = list[str](), source, False
     path: Sequence[str] = route.by.path.split(".")
     found: Type = source
     for name in path:
@@ -103,8 +116,8 @@ def row_route(pipeline: Pipeline, source: Struct, row: str, of_key: Collection[s
         if one is None:
             raise _unfit(pipeline, f"the rows have no field {route.by.path}", of)
         names.append(one.name)
-        found = one.type
-    if not isinstance(found, Primitive):
+        found, is_json = one.type, one.as_json
+    if not isinstance(found, Primitive | Decimal) or is_json:
         raise _unfit(pipeline, f"the field {route.by.path} is not one value", of)
     return RowRoute(route, tuple(names), row)
 

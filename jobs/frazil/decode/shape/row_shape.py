@@ -38,6 +38,11 @@ class RowShape:
         """Return whether records are counted by it."""
         return self.filter is not None or self.times is not None
 
+    @property
+    def is_divided(self) -> bool:
+        """Return whether records may be divided by their types before they are decoded."""
+        return self.route is not None and self.route.is_early
+
     def selected(self, records: DataFrame, made: str, *, once: str) -> DataFrame:
         """Return records that have the column `SOURCE` with their row in the column `made`; others as they are."""
         if self.selection is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -128,6 +128,21 @@ def observe_records(
     )
 
     return here(counted)
+
+
+def observe_own(records: DataFrame, observed: Observation | str) -> DataFrame:
+    """Count the records of a part of a read, in all and those that are this table's by partition; return these."""
+    own = by_number(F.when(~F.col(ELSEWHERE), F.col("partition"))).alias("own")
+    return here(records.observe(observed, F.count(F.lit(1)).alias("read"), own))
+
+
+def own(observed: Mapping[str, Any], of_all: Read, rows: int) -> Read | None:
+    """Return the counts of the read, with what is elsewhere by `observe_own`; None if this did not see so many `rows`."""
+    if int(observed["read"] or 0) != rows:
+        return None
+    own = counts(observed["own"])
+    elsewhere = {p: number - own.get(p, 0) for p, number in of_all.by_partition.items()}
+    return replace(of_all, elsewhere={p: number for p, number in elsewhere.items() if number})
 
 
 def here(records: DataFrame) -> DataFrame:

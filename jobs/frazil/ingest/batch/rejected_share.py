@@ -58,12 +58,12 @@ def check_share(
         return  # an operator accepted each rejected record of the batch
     reasons = {**counts.rejected, **{r: n for r, n in counts.skipped.items() if r not in _NO_SKIPPED_FAULT}}
     number, most = sum(reasons.values()), pipeline.max_rejected_percent or MOST_PERCENT
-    if counts.read < LEAST_RECORDS or number * 100 <= most * counts.read or _is_accepted(end, accepted, REJECTED_SHARE):
+    if counts.own < LEAST_RECORDS or number * 100 <= most * counts.own or _is_accepted(end, accepted, REJECTED_SHARE):
         return
     raise TooManyRejected.of(
         pipeline.name,
         offsets=offsets,
-        read=counts.read,
+        read=counts.own,
         counts=reasons,
         most_percent=most,
         is_unframed=bool(_OF_THE_FRAME & set(reasons)),
@@ -72,14 +72,14 @@ def check_share(
 
 def _check_late(pipeline: Pipeline, counts: Counts, offsets: str, end: Offsets, accepted: Accepted) -> None:
     """Raise `TooManyLate` if more than 1 % of a batch, and at least 100 records, are late, unless it ends within `accepted`."""
-    if counts.late < LEAST_RECORDS or counts.late * 100 <= MOST_PERCENT_LATE * counts.read:
+    if counts.late < LEAST_RECORDS or counts.late * 100 <= MOST_PERCENT_LATE * counts.own:
         return
     if not _is_accepted(end, accepted, LATE_RECORDS):
         raise TooManyLate.of(
             pipeline.name,
             pipeline.table.identifier,
             offsets=offsets,
-            read=counts.read,
+            read=counts.own,
             late=counts.late,
         )
 

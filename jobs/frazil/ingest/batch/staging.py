@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -25,6 +26,7 @@ from frazil.ingest.batch.kafka_rows import kafka_rows
 from frazil.ingest.batch.read import HEADERS, SEPARATE_RANGES, as_records, consumer_options, is_in, read
 from frazil.ingest.batch.record_counts import Shaped, observe_elsewhere
 from frazil.ingest.batch.refused_records import refused
+from frazil.ingest.batch.routed_read import OwnPart, RoutedRead, routed_read
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.plan.plan import Plan
 from frazil.ingest.plan.ranges import ranges_of
@@ -91,15 +93,19 @@ class Staging:
             fills=planned.handling.fills,
             truncated_at=planned.truncated_at if self.mode.deletes_all else None,
         )
-        is_prepared = _may_be_prepared(planned, by_driver) and batch.truncated_at is None
+        divided = self._divided(planned, by_driver)
+        is_prepared = divided is None and _may_be_prepared(planned, by_driver) and batch.truncated_at is None
         ends = None if is_prepared else planned.ranges
         are_framed = record_counts.may_be_framed(self.pipeline)
 
         def rows(records: DataFrame, observed: Observed) -> DataFrame:
-            bodies = not self.pipeline.shape.mask  # a hash without a key would say what is masked
+            bodies = not self.pipeline.shape.is_masked  # a hash without a key would say what is masked
             records = decoding.routed(records)
-            more = {"with_key_ids": are_framed, "with_bodies": bodies}
-            records = record_counts.observe_records(records, observed(_READ), ends, **more)
+            if divided is not None:
+                records = record_counts.observe_own(records, observed(_READ))
+            else:
+                more = {"with_key_ids": are_framed, "with_bodies": bodies}
+                records = record_counts.observe_records(records, observed(_READ), ends, **more)
             landed = decoding.rows(records, self.unplaced(), lambda made: observe_elsewhere(made, observed(_ELSEWHERE)))
             if decoding.shape.is_observed:
                 landed = record_counts.observe_shaped(landed, observed(_SHAPED), decoding.shape, self.mode.dropped())
@@ -107,10 +113,10 @@ class Staging:
 
         self.job.failpoint("stage.started")
         depends_on = "rows", planned.handling.thorough, batch.keys_move, batch.fills
-        run = self._run(planned, by_driver, rows, depends_on if is_prepared else None)
+        run = self._run(planned, by_driver, rows, depends_on if is_prepared else None, divided=divided)
         staged = self.mode.stage(writer, run, self.layout, batch)
         self.job.failpoint("stage.written")
-        read = record_counts.read(run.observed(_READ))
+        read = record_counts.read(run.observed(_READ)) if divided is None else divided.read(run.observed(_READ))
         shaped = record_counts.shaped(run.observed(_SHAPED)) if decoding.shape.is_observed else Shaped()
         route = decoding.shape.route
         later = record_counts.elsewhere(run.observed(_ELSEWHERE)) if route is not None and route.path else {}
@@ -137,7 +143,7 @@ class Staging:
             records = record_counts.here(staged.thorough.routed(records))
             found = staged.thorough.rejected(records, unavailable, self.unplaced())
             found = record_counts.observe_rejected(found, observed(_REJECTED), skipped)
-            is_masked = bool(self.pipeline.shape.mask)
+            is_masked = self.pipeline.shape.is_masked
             name, run_id = self.pipeline.name, self.job.run
             letter = dead_letter(found, pipeline=name, run=run_id, is_masked=is_masked, encryption=kept_as)
             letter = F.when(~skipped, letter)
@@ -146,7 +152,8 @@ class Staging:
 
         is_prepared = _may_be_prepared(staged.plan, staged.by_driver) and not unresolved
         depends_on = ("rejected", truncates) if is_prepared else None
-        run = self._run(staged.plan, staged.by_driver, rejects, depends_on, headers=True)
+        divided = self._divided(staged.plan, staged.by_driver) if depends_on is None else None
+        run = self._run(staged.plan, staged.by_driver, rejects, depends_on, headers=True, divided=divided)
         with self.mode.kept(run.rows) as kept:
             letters = kept.where(F.col(_LETTER).isNotNull())
             files = self._stage_letters(letters, staged.at)
@@ -175,11 +182,15 @@ class Staging:
         depends_on: Hashable | None,
         *,
         headers: bool = False,
+        divided: OwnPart | None = None,
     ) -> Run:
         """Return what `build` makes of the batch's records; with `headers` they have them.
 
-        The plan is that of an earlier batch with the same `depends_on`; with None the batch is planned by itself.
+        The plan is that of an earlier batch with the same `depends_on`; with None the batch is planned by itself. `divided` are the
+        records, if they were read and divided.
         """
+        if divided is not None:
+            return planned_anew(divided.records, build)
         topic, stretch = self.pipeline.topic, planned.stretch
         route = self.pipeline.shape.route
         of_route = route is not None and isinstance(route.by, Header)
@@ -193,25 +204,47 @@ class Staging:
             rows = kafka_rows(spark, topic.name, planned.ranges, consumer, headers=headers)
             return self.plans.run(spark, depends_on, rows, lambda found, observed: build(as_records(found), observed))
 
-        def from_kafka(of: Stretch, *, headers: bool = True) -> DataFrame:
-            return read(
-                self.job.spark,
-                topic.name,
-                ranges_of(of.start, of.end),
-                options=options,
-                isolation=isolation,
-                group=group,
-                headers=headers,
-                by_driver=by_driver,
+        if by_driver or self.decoding.shape.is_divided:
+            kept = None
+        else:
+            kept = self.job.reads.records(
+                self.pipeline.name, stretch, lambda of: self._from_kafka(of).persist(StorageLevel.DISK_ONLY)
             )
-
-        kept = None if by_driver else self.job.reads.records(self.pipeline.name, stretch, from_kafka)
         if kept is None:
-            return planned_anew(from_kafka(stretch, headers=headers), build)
+            return planned_anew(self._from_kafka(stretch, headers=headers, by_driver=by_driver), build)
         records, there = kept
         if there != stretch:
             records = records.where(is_in(planned.ranges))
         return planned_anew(records if headers else records.withColumn("headers", F.lit(None).cast(HEADERS)), build)
+
+    def _from_kafka(self, of: Stretch, *, headers: bool = True, by_driver: Sequence[Record] = ()) -> DataFrame:
+        options = consumer_options(self.pipeline, self.job.kafka)
+        return read(
+            self.job.spark,
+            self.pipeline.topic.name,
+            ranges_of(of.start, of.end),
+            options=options,
+            isolation=self.pipeline.isolation.value,
+            group=self.job.consumers.group(self.pipeline.name, options, of.topic_id, of.leaders),
+            headers=headers,
+            by_driver=by_driver,
+        )
+
+    def _divided(self, planned: Plan, by_driver: Sequence[Record]) -> OwnPart | None:
+        """Return the table's part of the batch's records, if other tables of a routed topic read the same ones."""
+        if by_driver or self.pipeline.shape.is_masked or not self.decoding.shape.is_divided:
+            return None
+        are_framed, stretch = record_counts.may_be_framed(self.pipeline), planned.stretch
+
+        def keep(of: Stretch) -> RoutedRead:
+            return routed_read(
+                self._from_kafka(of), self.decoding, ranges_of(of.start, of.end), with_key_ids=are_framed
+            )
+
+        kept = self.job.reads.records(self.pipeline.name, stretch, keep)
+        if kept is None or kept[1] != stretch:
+            return None
+        return kept[0].own(self.decoding)  # type: ignore[no-any-return] # of this source
 
     def _moment(self) -> Moment | None:
         is_struct = self.pipeline.table.metadata_columns is MetadataColumns.STRUCT

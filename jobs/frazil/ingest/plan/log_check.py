@@ -101,7 +101,7 @@ def compared(
 def truncated(pipeline: Pipeline, committed: Offsets, partitions: Collection[int]) -> LogTruncated:
     """Return the refusal for partitions whose last record is another one now."""
     last = committed.last.at if committed.last is not None else {}
-    offset, may_compare = last[min(partitions)].offset, not pipeline.shape.mask
+    offset, may_compare = last[min(partitions)].offset, not pipeline.shape.is_masked
     return LogTruncated.replaced(
         pipeline.name, committed.topic, partitions=partitions, offset=offset, may_compare=may_compare
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 
 from frazil.clients.kafka import Kafka, Span, TopicState
-from frazil.declaration import Pipeline
+from frazil.declaration import Field, Pipeline
 from frazil.declaration.options import Isolation
 from frazil.ingest.plan import lost_deletes
 from frazil.ingest.plan.log_check import LogCheck
@@ -37,7 +37,7 @@ class Planner:
         self._topic: TopicState | None = None
         self._windows: Mapping[str, Mapping[int, int]] = {}
         self._by_time = pipeline.write.replaces_rows and not pipeline.write.order_columns
-        self._source = (pipeline.topic.name, pipeline.isolation, tuple(sorted(pipeline.kafka.options.items())))
+        self._source = source(pipeline)
         self._slice_ms = self._stored_us = 0
         self.accepted: Accepted = {}
         self._accepted_records: Ranges = {}
@@ -51,7 +51,7 @@ class Planner:
 
     def resume(self, last: Entry) -> None:
         """Take what operators decided, and when the table was complete, from the newest entry of the ledger."""
-        if not self._pipeline.shape.mask:  # a shared read keeps records on disk as they are
+        if not self._pipeline.shape.is_masked:  # a shared read keeps records on disk as they are
             self._job.reads.enter(self._pipeline.name, self._source, in_slices=self._by_time)
         if not self.accepted or last.event is not None:  # else it stays so if batches of it are staged again
             self.accepted = accepted(last)
@@ -199,3 +199,11 @@ def accepted(newest: Entry) -> dict[str, dict[int, int]]:
     known = {event: newest.window(window_of(event)) for event in BATCH_EVENTS}
     topic_id = newest.end.topic_id if newest.end is not None else None
     return {event: dict(ends.at) for event, ends in known.items() if ends is not None and ends.topic_id == topic_id}
+
+
+def source(pipeline: Pipeline) -> Hashable:
+    """Return what pipelines of one driver have in common that share reads: the topic, how it is read, and how it is divided."""
+    route, reading = pipeline.shape.route, (pipeline.isolation, tuple(sorted(pipeline.kafka.options.items())))
+    is_divided = route is not None and not isinstance(route.by, Field)
+    divided = (route.by, frozenset((*route.types, *route.others))) if route is not None and is_divided else None
+    return (pipeline.topic.name, *reading, divided)

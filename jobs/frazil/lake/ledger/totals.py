@@ -78,6 +78,11 @@ class Counts:
         return self.read == self.landed + sum(sum(each.values()) for each in others)
 
     @property
+    def own(self) -> int:
+        """The records that were read and are no other table's."""
+        return self.read - sum(self.routed_at.values())
+
+    @property
     def landed(self) -> int:
         """The records that took effect in the table, or that a later one of the batch or of the table replaced."""
         return self.written + self.deletes + self.repeated_deletes + self.superseded + self.late
