@@ -29,6 +29,7 @@ from frazil.decode.decoded_columns import (
 )
 from frazil.decode.decoder import Decoder
 from frazil.decode.keys.row_key import RowKey
+from frazil.decode.shape.row_route import MOST_PARTS
 from frazil.decode.shape.row_shape import RowShape
 from frazil.decode.tombstones import with_row_of_nulls
 from frazil.decode.values.variants import as_variants, settled
@@ -102,7 +103,7 @@ class RecordDecoder:
         route = self.shape.route
         if route is None:
             return ()
-        return self.values.known_frames() if route.is_by_frame else route.in_header()
+        return self.values.known_frames()[:MOST_PARTS] if route.is_by_frame else route.in_header()
 
     def with_type(self, records: DataFrame) -> tuple[DataFrame, Column]:
         """Return records with what their type is made of, and it: as a header or a frame has it."""

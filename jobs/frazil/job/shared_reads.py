@@ -144,9 +144,13 @@ class SharedReads:
                 elif not kept.stretch.is_after(batch.end):
                     kept.readers.discard(pipeline)
             unread = self._unread()
-            if reader.kept is None and not is_retried and batch.rows >= LEAST_ROWS and self._has_room(reader.source):
+            if reader.kept is None and not is_retried and batch.rows >= LEAST_ROWS:
+                there = (one for one in self._kept if one.source == reader.source and one.stretch.has(batch))
+                reader.kept = next(there, None)  # it was kept before this pipeline was there
+                if reader.kept is not None:
+                    reader.kept.readers.add(pipeline)
                 others = self._next_at(pipeline, batch)
-                if others:
+                if reader.kept is None and others and self._has_room(reader.source):
                     reader.kept = _Kept(reader.source, batch, {pipeline, *others})
                     self._kept.append(reader.kept)
         _release(unread)

@@ -133,7 +133,7 @@ class Framed(Decoder):
 
     def framed_elsewhere(self, records: DataFrame) -> tuple[DataFrame, Column]:
         """Return the records with their frames and bodies, and whether a frame names the type of another table; never null."""
-        return self.framed(records), lookup(self.side.frame, dict.fromkeys(self.elsewhere(), "x")).isNotNull()
+        return self.framed(records), self.is_one_of(self.elsewhere())
 
     def known_frames(self) -> tuple[bytes, ...]:
         """Return the frames of which something is known, in order."""

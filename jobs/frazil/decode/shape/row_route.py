@@ -25,6 +25,8 @@ _OF_BODIES = (
     Reason.EMPTY_VALUE,
 )
 """Reasons that are the same for each table of a topic, whatever its columns, and leave the type of a record unknown."""
+MOST_PARTS = 200
+"""Types by which records are divided before they are decoded. Of more types, each table reads all records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class RowRoute:
 
     @property
     def is_early(self) -> bool:
-        """Return whether a record's type is known before it is decoded."""
-        return not self.path
+        """Return whether a record's type is known before it is decoded, and is one of a few."""
+        return not self.path and len(self.route.types) + len(self.route.others) <= MOST_PARTS
 
     def in_header(self) -> tuple[bytes, ...]:
         """Return the types of all tables, in order."""

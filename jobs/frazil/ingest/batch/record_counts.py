@@ -102,13 +102,14 @@ def observe_records(
     *,
     with_key_ids: bool = False,
     with_bodies: bool = True,
+    also: Sequence[Column] = (),
 ) -> DataFrame:
     """Count the records as they come from Kafka, before anything else can lose one, in all and by partition.
 
     Aggregates here update once a record and copy nothing; after decoding they would copy every row. Each is one for all
     partitions: one for each would be evaluated for each record. Without `ranges` all records are their tail, as may be where
     there are few. With `with_key_ids` they note `Read.key_ids`. `with_bodies` is that of
-    fingerprints.
+    fingerprints. `also` are further aggregates.
     """
     of_routes = [by_number(F.when(F.col(ELSEWHERE), F.col("partition"))).alias("elsewhere")]
     of_keys = [F.min(_KEY_ID).alias("lowest_key_id"), F.max(_KEY_ID).alias("highest_key_id")] if with_key_ids else []
@@ -125,6 +126,7 @@ def observe_records(
         F.collect_list(_TAIL).alias("tail"),
         *of_keys,
         *(of_routes if ELSEWHERE in records.columns else ()),
+        *also,
     )
 
     return here(counted)

@@ -7,7 +7,7 @@ adaptive execution does. What was written stays until `unpersist`.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -16,7 +16,6 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.frames.framed import lookup
 from frazil.decode.record_decoder import RecordDecoder
 from frazil.ingest.batch import record_counts
 from frazil.ingest.batch.read import SPLIT_ROWS
@@ -26,8 +25,6 @@ from frazil.lake.commit.fence import StageAgain
 from frazil.lake.java_classes import Java
 from frazil.lake.prepared_plan import Rows
 
-MOST = 500
-"""Types that are kept apart; of more, each table reads all records."""
 _READ, _PART, _TYPES = "read", "_frazil_part", "types"
 _WITHOUT_TYPE, _WITHOUT_VALUE = 0, 1
 
@@ -95,14 +92,14 @@ def routed_read(
     spark = records.sparkSession
     names = decoding.type_names()
     each = spark.sparkContext.defaultParallelism
-    counted = record_counts.observe_records(records, _READ, ranges, with_key_ids=with_key_ids)
-    counted, of_type = decoding.with_type(counted)
-    entries = {name: str(number) for number, name in enumerate(names, start=_WITHOUT_VALUE + 1)}
-    part = F.when(decoding.has_no_value(), _WITHOUT_VALUE).otherwise(
-        F.coalesce(lookup(of_type, entries).cast("int"), F.lit(_WITHOUT_TYPE))
-    )
-    counted = counted.withColumn(_PART, part).select(*records.columns, _PART)
-    counted = counted.observe(_TYPES, record_counts.by_number(F.col(_PART)).alias(_TYPES))
+    typed, of_type = decoding.with_type(records)
+    place = F.array_position(F.array(*(F.lit(bytearray(name)) for name in names)), of_type).cast("int")  # from 1 on
+    number = F.when(place > 0, place + _WITHOUT_VALUE).otherwise(_WITHOUT_TYPE) if names else F.lit(_WITHOUT_TYPE)
+    part = F.when(decoding.has_no_value(), _WITHOUT_VALUE).otherwise(number)
+    typed = typed.withColumn(_PART, part).select(*records.columns, _PART)
+    sizes = record_counts.by_number(F.col(_PART)).alias(_TYPES)
+    counted = record_counts.observe_records(typed, _READ, ranges, with_key_ids=with_key_ids, also=[sizes])
+    counted = counted.select(*records.columns, _PART)
     place = (F.col(_PART) * each + F.col("offset") % each).cast("int")
     divided = counted.repartitionById((len(names) + _WITHOUT_VALUE + 1) * each, place)
     execution = cast(Any, divided)._jdf.queryExecution()
@@ -115,17 +112,13 @@ def routed_read(
         schema=execution.analyzed().schema(),
         names=names,
         each=each,
-        counts=record_counts.read(observed(_READ)),
-        sizes=record_counts.counts(observed(_TYPES)[_TYPES]),
+        counts=record_counts.read(observed),
+        sizes=record_counts.counts(observed[_TYPES]),
     )
 
 
-def _observed(spark: SparkSession, execution: Java) -> Callable[[str], Mapping[str, Any]]:
-    rows, found = cast(Any, spark)._jvm.org.apache.spark.sql.api.python.PythonSQLUtils, execution.observedMetrics()
-
-    def observed(name: str) -> Mapping[str, Any]:
-        row = pickle.loads(rows.toPyRow(found.apply(name)))  # noqa: S301 # of the own JVM
-        values: Mapping[str, Any] = row.asDict(recursive=False)
-        return values
-
-    return observed
+def _observed(spark: SparkSession, execution: Java) -> Mapping[str, Any]:
+    rows = cast(Any, spark)._jvm.org.apache.spark.sql.api.python.PythonSQLUtils
+    row = pickle.loads(rows.toPyRow(execution.observedMetrics().apply(_READ)))  # noqa: S301 # of the own JVM
+    values: Mapping[str, Any] = row.asDict(recursive=False)
+    return values

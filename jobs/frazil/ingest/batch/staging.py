@@ -104,8 +104,9 @@ class Staging:
             if divided is not None:
                 records = record_counts.observe_own(records, observed(_READ))
             else:
-                more = {"with_key_ids": are_framed, "with_bodies": bodies}
-                records = record_counts.observe_records(records, observed(_READ), ends, **more)
+                records = record_counts.observe_records(
+                    records, observed(_READ), ends, with_key_ids=are_framed, with_bodies=bodies
+                )
             landed = decoding.rows(records, self.unplaced(), lambda made: observe_elsewhere(made, observed(_ELSEWHERE)))
             if decoding.shape.is_observed:
                 landed = record_counts.observe_shaped(landed, observed(_SHAPED), decoding.shape, self.mode.dropped())
