@@ -13,16 +13,10 @@ N = LEAST_ROWS
 
 
 class Frame:
-    """Records that are read once, as Spark keeps them."""
+    """Records that are kept."""
 
     def __init__(self) -> None:
-        self.is_kept = False
-
-    def persist(self, level: Any) -> Frame:
-        assert level.useDisk
-        assert not level.useMemory
         self.is_kept = True
-        return self
 
     def unpersist(self) -> None:
         self.is_kept = False
@@ -40,9 +34,9 @@ class Driver:
         """Begin a batch, and read its records; return whether they are kept."""
         batch = stretch(start, end, **facts)
         self.reads.begin(pipeline, batch)
-        return self.reads.records(pipeline, batch, self._read) is not None
+        return self.reads.records(pipeline, batch, self._keep) is not None
 
-    def _read(self, of: Stretch) -> Any:
+    def _keep(self, of: Stretch) -> Any:
         frame = Frame()
         self.frames.append((of, frame))
         return frame
@@ -78,6 +72,18 @@ def test_a_slower_pipeline_takes_a_kept_read_in_several_batches() -> None:
     assert driver.begin("a", 3 * N, 4 * N)
     assert driver.begin("b", 3 * N, 4 * N)
     assert driver.kept == [(3 * N, 4 * N)]
+
+
+def test_a_pipeline_that_comes_later_takes_what_is_kept() -> None:
+    driver = Driver("a", "b")
+    assert driver.begin("a", 0, N)
+    driver.reads.enter("late", "orders", in_slices=False)
+    assert driver.begin("late", 0, N)
+    assert len(driver.frames) == 1
+    for name in ("a", "b", "late"):
+        assert driver.kept == [(0, N)]
+        driver.reads.leave(name)
+    assert driver.kept == []
 
 
 def test_a_pipeline_alone_keeps_nothing() -> None:
@@ -161,7 +167,7 @@ def test_a_pipeline_that_depends_on_slices_of_time_ends_where_slices_do() -> Non
     assert not driver.reads.has_slices("state")
     of = Stretch("T", {0: 0}, {0: N}, {0: 1}, is_slice=False)
     driver.reads.begin("changes", of)
-    assert driver.reads.records("changes", of, driver._read) is None
+    assert driver.reads.records("changes", of, driver._keep) is None
     assert driver.reads.ends("state", {0: 0}, N) == []
     driver.reads.begin("changes", stretch(N, 2 * N))
     assert driver.reads.ends("state", {0: 0}, N) == [stretch(N, 2 * N)]

@@ -48,6 +48,7 @@ from tests.support.jobs import Crash, crash_at
 from tests.support.keyed_topic import record
 from tests.support.proto import framed, protobuf
 from tests.support.shop import Shop, ShopOf, avro, frame
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 COLUMNS = ("type string", "id long", "amount double", "ref struct<kind: string>")
@@ -185,7 +186,7 @@ def event(schema_id: int, name: str, number: int) -> bytes:
     return frame(schema_id, avro(EVENTS[name], {"id": number, "name": name}))
 
 
-@pytest.mark.parametrize("rest", ["dead_letter", "filter", "land"])
+@pytest.mark.parametrize("rest", first_short(["land", "dead_letter", "filter"]))
 def test_the_name_in_its_schema_decides_before_a_record_is_decoded(shop_of: ShopOf, rest: str) -> None:
     shop = shop_of()
     pipelines = by_name(shop, otherwise=table(shop, "other") if rest == "land" else rest)
@@ -389,10 +390,10 @@ def test_no_table_of_a_route_keeps_bytes_that_another_one_masks(shop_of: ShopOf)
     assert "ada" not in str(letters)
 
 
-SEEDS = range(4)
+SEEDS = range(8)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", first_short(SEEDS))
 def test_each_record_is_in_one_table_or_a_dead_letter_or_filtered_everywhere(shop_of: ShopOf, seed: int) -> None:
     draw = random.Random(seed)
     shop = shop_of()
@@ -437,7 +438,7 @@ message Other { int64 id = 1; }
 """
 
 
-@pytest.mark.parametrize("rest", ["filter", "land"])
+@pytest.mark.parametrize("rest", first_short(["land", "filter"]))
 def test_messages_of_one_file_are_routed_by_their_names(shop_of: ShopOf, rest: str) -> None:
     shop = shop_of()
     to: dict[str | tuple[str, ...], Table] = {
@@ -465,6 +466,7 @@ def test_messages_of_one_file_are_routed_by_their_names(shop_of: ShopOf, rest: s
     assert "user" not in oracle.table(shop.lake, pipelines[1].table.identifier).schema().column_names
 
 
+@pytest.mark.long
 def test_files_of_a_subject_each_are_routed_by_the_names_of_their_messages(shop_of: ShopOf) -> None:
     shop = shop_of()
     to = {f"shop.{name}": table(shop, name.lower()) for name in ("Placed", "Paid")}
@@ -479,6 +481,7 @@ def test_files_of_a_subject_each_are_routed_by_the_names_of_their_messages(shop_
     assert once(shop, pipelines) == sorted(shop.journal)
 
 
+@pytest.mark.long
 def test_json_schemas_are_routed_by_their_titles(shop_of: ShopOf) -> None:
     shop = shop_of()
     to = {name: table(shop, name.lower()) for name in (f"Placed{shop.topic}", f"Paid{shop.topic}")}
@@ -512,7 +515,7 @@ def test_an_avro_field_is_a_type_and_a_version_that_lost_it_stops(shop_of: ShopO
 
 
 @pytest.mark.parametrize(
-    "step", ["stage.done", "stage.rejected", "publish.filled", "publish.committed", "finish.started"]
+    "step", first_short(["publish.committed", "stage.done", "stage.rejected", "publish.filled", "finish.started"])
 )
 def test_a_driver_that_dies_between_the_commits_of_two_tables(shop_of: ShopOf, step: str) -> None:
     shop = shop_of(partitions=1)
@@ -571,7 +574,7 @@ def all_begin(many: int) -> Callable[[str], None]:
     return reached
 
 
-@pytest.mark.parametrize("by", ["header", "name"])
+@pytest.mark.parametrize("by", first_short(["header", "name"]))
 def test_a_large_batch_is_read_once_and_divided(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
     divided: list[RoutedRead] = []
 
