@@ -91,7 +91,8 @@ def routed_read(
     """Read the records, count them, and divide them by the types that the decoder's route knows before it decodes."""
     spark = records.sparkSession
     names = decoding.type_names()
-    each = spark.sparkContext.defaultParallelism
+    parts = len(names) + _WITHOUT_VALUE + 1
+    each = max(1, min(sum(map(len, ranges)) // (parts * SPLIT_ROWS), spark.sparkContext.defaultParallelism))
     typed, of_type = decoding.with_type(records)
     place = F.array_position(F.array(*(F.lit(bytearray(name)) for name in names)), of_type).cast("int")  # from 1 on
     number = F.when(place > 0, place + _WITHOUT_VALUE).otherwise(_WITHOUT_TYPE) if names else F.lit(_WITHOUT_TYPE)
@@ -101,7 +102,7 @@ def routed_read(
     counted = record_counts.observe_records(typed, _READ, ranges, with_key_ids=with_key_ids, also=[sizes])
     counted = counted.select(*records.columns, _PART)
     place = (F.col(_PART) * each + F.col("offset") % each).cast("int")
-    divided = counted.repartitionById((len(names) + _WITHOUT_VALUE + 1) * each, place)
+    divided = counted.repartitionById(parts * each, place)
     execution = cast(Any, divided)._jdf.queryExecution()
     exchange, scala = execution.executedPlan(), cast(Any, spark)._jvm.scala.concurrent
     scala.Await.result(exchange.submitShuffleJob(), scala.duration.Duration.Inf())

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from frazil.clients.kafka_records import Record
 from frazil.dead_letters.encrypted_bytes import encryption
 from frazil.dead_letters.rejected_rows import dead_letter
-from frazil.declaration import Header, Pipeline
+from frazil.declaration import Bytes, Header, Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.decoded_columns import DETAIL, REASON, ROW, SCHEMA_ID
@@ -235,12 +235,10 @@ class Staging:
         """Return the table's part of the batch's records, if other tables of a routed topic read the same ones."""
         if by_driver or self.pipeline.shape.is_masked or not self.decoding.shape.is_divided:
             return None
-        are_framed, stretch = record_counts.may_be_framed(self.pipeline), planned.stretch
+        are_bytes, stretch = isinstance(self.pipeline.topic.key, Bytes), planned.stretch  # for all tables
 
         def keep(of: Stretch) -> RoutedRead:
-            return routed_read(
-                self._from_kafka(of), self.decoding, ranges_of(of.start, of.end), with_key_ids=are_framed
-            )
+            return routed_read(self._from_kafka(of), self.decoding, ranges_of(of.start, of.end), with_key_ids=are_bytes)
 
         kept = self.job.reads.records(self.pipeline.name, stretch, keep)
         if kept is None or kept[1] != stretch:
