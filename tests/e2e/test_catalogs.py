@@ -9,11 +9,13 @@ import psutil
 import pytest
 
 from frazil.audit.finding import Outcome
+from frazil.audit.topic_tables import verify_topic
 from frazil.clients.secrets import Secrets
-from frazil.declaration import EventTime, Hmac, Secret, Shape, Upsert
+from frazil.declaration import EventTime, Field, Hmac, Json, Secret, Shape, Table, Target, Topic, Upsert, routes
 from frazil.declaration.environment import Environment
+from frazil.lake.read.stored_tables import Lake
 from tests.e2e.test_kills import kill
-from tests.support import concurrent_drivers
+from tests.support import concurrent_drivers, oracle
 from tests.support.jobs import HMAC_KEY
 from tests.support.paused_driver import paused
 from tests.support.shop import ORDER, Shop, ShopOf, frame
@@ -61,6 +63,24 @@ def test_a_condition_columns_masks_and_bounds_of_events_hold(shop_of: ShopOf) ->
     who = hmac.new(HMAC_KEY.encode(), b"w", "sha256").hexdigest()
     assert sorted((row["id"], row["who"]) for row in shop.landed()) == [(2, who), (6, who)]
     assert shop.verified(deep=True).outcome is Outcome.PROVEN
+
+
+@pytest.mark.long
+def test_one_topic_becomes_several_tables(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    topic = Topic(shop.topic, value=Json(columns=("type string", "id long")), key="text")
+    tables = {name: Table(f"shop.{shop.topic}_{name}") for name in ("a", "b", "rest")}
+    to = {"a": tables["a"], "b": Target(tables["b"], write=Upsert())}
+    pipelines = routes(topic, by=Field("type"), to=to, otherwise=tables["rest"])
+    for number in range(60):
+        value = f'{{"type": "{"abc"[number % 3]}", "id": {number}}}'.encode()
+        shop.produce([value], key=b"k%d" % (number % 9))
+    shop.produce([None, b"{"], key=b"k1")
+    assert [one.error for one in shop.drained(*pipelines).values()] == [None] * 3
+    assert [len(oracle.rows(shop.lake, one.table.identifier)) for one in pipelines] == [20, 2, 20]
+    assert [shop.verified(one, deep=True).outcome for one in pipelines] == [Outcome.PROVEN] * 3
+    proof = verify_topic(pipelines, Lake(shop.lake, Secrets({}).read))
+    assert (proof.outcome, proof.offsets, proof.landed, proof.dead_lettered) == (Outcome.PROVEN, 62, 40, 1)
 
 
 @pytest.mark.long
