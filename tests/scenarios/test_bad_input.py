@@ -441,6 +441,7 @@ def test_the_page_names_each_of_these_tests_and_no_other(root: Path) -> None:
 
 def test_the_page_has_each_reason_and_each_is_tested(root: Path) -> None:
     codes = re.findall(r"`(\w+)` \| `test_", (root / "tests" / "scenarios" / "bad_input.md").read_text())
-    assert {*codes} == {*Reason}
+    rejections = {*Reason} - {Reason.ROUTE}  # another table's record
+    assert {*codes} == rejections
     rows = [line for line in (root / "docs" / "bad-input.md").read_text().splitlines() if line.startswith("| `")]
-    assert {code for row in rows for code in re.findall(r"`(\w+)`", row.split(" | ")[0])} == {*Reason}
+    assert {code for row in rows for code in re.findall(r"`(\w+)`", row.split(" | ")[0])} == rejections

@@ -320,10 +320,10 @@ def test_stopping_ends_a_batch_that_is_being_staged_and_loses_nothing(
     shop.produce(shop.orders(10, shop.register()))
     decode, stop, begun = RecordDecoder._decoded, threading.Event(), threading.Event()
 
-    def endless(decoder: RecordDecoder, records: Any) -> Any:
+    def endless(decoder: RecordDecoder, records: Any, *more: Any) -> Any:
         begun.set()
         slow = F.when(F.expr("java_method('java.lang.Thread', 'sleep', 60000L)").isNull(), F.col("value"))
-        return decode(decoder, records.withColumn("value", F.coalesce(slow, F.col("value"))))
+        return decode(decoder, records.withColumn("value", F.coalesce(slow, F.col("value"))), *more)
 
     monkeypatch.setattr(RecordDecoder, "_decoded", endless)
     ingestion = shop.ingestion(stopping=stop.is_set)

@@ -93,6 +93,10 @@ class RecordDecoder:
             records, of_frame = self.values.framed_elsewhere(records)
         return records.withColumn(ELSEWHERE, route.is_elsewhere(self.has_no_value(), of_frame))
 
+    def own(self, records: DataFrame) -> DataFrame:
+        """Return records without those that are another table's, as far as it is known without decoding."""
+        return records if self.shape.route is None else self.routed(records).where(~F.col(ELSEWHERE))
+
     def has_no_value(self) -> Column:
         """Return whether a record has no value for any table of its topic: null, or JSON's null without a frame."""
         value, null = F.col("value"), self.values.null

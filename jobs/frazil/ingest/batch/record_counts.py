@@ -102,6 +102,7 @@ def observe_records(
     *,
     with_key_ids: bool = False,
     with_bodies: bool = True,
+    is_routed: bool = False,
     also: Sequence[Column] = (),
 ) -> DataFrame:
     """Count the records as they come from Kafka, before anything else can lose one, in all and by partition.
@@ -109,9 +110,8 @@ def observe_records(
     Aggregates here update once a record and copy nothing; after decoding they would copy every row. Each is one for all
     partitions: one for each would be evaluated for each record. Without `ranges` all records are their tail, as may be where
     there are few. With `with_key_ids` they note `Read.key_ids`. `with_bodies` is that of
-    fingerprints. `also` are further aggregates.
+    fingerprints. If they are routed, those of other tables (`ELSEWHERE`) are counted and left out. `also` are further aggregates.
     """
-    of_routes = [by_number(F.when(F.col(ELSEWHERE), F.col("partition"))).alias("elsewhere")]
     of_keys = [F.min(_KEY_ID).alias("lowest_key_id"), F.max(_KEY_ID).alias("highest_key_id")] if with_key_ids else []
     if with_key_ids:
         records = records.withColumn(
@@ -125,11 +125,11 @@ def observe_records(
         by_number(F.col("partition")).alias("partitions"),
         F.collect_list(_TAIL).alias("tail"),
         *of_keys,
-        *(of_routes if ELSEWHERE in records.columns else ()),
+        *([by_number(F.when(F.col(ELSEWHERE), F.col("partition"))).alias("elsewhere")] if is_routed else ()),
         *also,
     )
 
-    return here(counted)
+    return here(counted) if is_routed else counted
 
 
 def observe_own(records: DataFrame, observed: Observation | str) -> DataFrame:
@@ -149,7 +149,7 @@ def own(observed: Mapping[str, Any], of_all: Read, rows: int) -> Read | None:
 
 def here(records: DataFrame) -> DataFrame:
     """Return records without those that are another table's, as the column `ELSEWHERE` says."""
-    return records.where(~F.col(ELSEWHERE)) if ELSEWHERE in records.columns else records
+    return records.where(~F.col(ELSEWHERE))
 
 
 def observe_elsewhere(decoded: DataFrame, observed: Observation | str) -> DataFrame:

@@ -105,7 +105,12 @@ class Staging:
                 records = record_counts.observe_own(records, observed(_READ))
             else:
                 records = record_counts.observe_records(
-                    records, observed(_READ), ends, with_key_ids=are_framed, with_bodies=bodies
+                    records,
+                    observed(_READ),
+                    ends,
+                    with_key_ids=are_framed,
+                    with_bodies=bodies,
+                    is_routed=decoding.shape.route is not None,
                 )
             landed = decoding.rows(records, self.unplaced(), lambda made: observe_elsewhere(made, observed(_ELSEWHERE)))
             if decoding.shape.is_observed:
@@ -141,7 +146,7 @@ class Staging:
                 listed = listed.withColumn(_UNRESOLVED, F.lit(True))
                 records = records.join(F.broadcast(listed), ["partition", "offset"], "left")
                 unavailable = F.coalesce(F.col(_UNRESOLVED), F.lit(False))
-            records = record_counts.here(staged.thorough.routed(records))
+            records = staged.thorough.own(records)
             found = staged.thorough.rejected(records, unavailable, self.unplaced())
             found = record_counts.observe_rejected(found, observed(_REJECTED), skipped)
             is_masked = self.pipeline.shape.is_masked

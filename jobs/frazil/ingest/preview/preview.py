@@ -217,7 +217,7 @@ def _refused(
 ) -> tuple[tuple[PreviewedReject, ...], record_counts.Rejected]:
     pipeline, thorough, observed = staging.pipeline, staging.decoding.thorough, Observation()
     skipped = record_counts.skips(F.col(REASON), pipeline.on_error, tombstones(pipeline.write))
-    frame = record_counts.here(thorough.routed(_frame(staging, records)))
+    frame = thorough.own(_frame(staging, records))
     rejects = thorough.rejected(frame, unplaced=staging.unplaced())
     rejects = record_counts.observe_rejected(rejects, observed, skipped)
     of_place = {(record.partition, record.offset): record for record in records}
@@ -239,7 +239,7 @@ def _refused(
 def _rows(staging: Staging, records: Sequence[Record]) -> tuple[tuple[PreviewedRow, ...], tuple[PreviewedReject, ...]]:
     """Return the rows of the records, and the records that are filtered without effect."""
     thorough, write = staging.decoding.thorough, staging.pipeline.write
-    frame = record_counts.here(thorough.routed(_frame(staging, records)))
+    frame = thorough.own(_frame(staging, records))
     decoded = thorough.rows(frame, staging.unplaced())
     values = [*staging.mode.values(staging.layout), *staging.kafka_key()]
     deletes, dropped = is_delete(has_changes=thorough.has_changes), F.lit(False)
