@@ -61,14 +61,15 @@ def test_by_names_each_table_has_the_schemas_of_its_type() -> None:
     assert [one.topic.value.record_name for one in made] == ["shop.A", None]
 
 
+WRONG: Any = routes  # given what its types exclude
 MASKED = Target(U, shape=Shape(mask={"id": Redact()}))
 ROUTED = Shape(route=Route(by=Field("type"), types=("a",)))
 INVALID: dict[str, tuple[Callable[[], Any], str]] = {
-    "no topic": (lambda: routes("t", by=Field("type"), to={"a": T}), "routes.topic: 't' is no topic"),  # type: ignore[arg-type] # wrong on purpose
-    "no mapping": (lambda: routes(EVENTS, by=Field("type"), to=[T]), "routes.to: no table"),  # type: ignore[arg-type] # wrong on purpose
-    "by text": (lambda: routes(EVENTS, by="type", to={"a": T}), "routes.by: 'type' says of no record"),  # type: ignore[arg-type] # wrong on purpose
-    "no type": (lambda: routes(EVENTS, by=Field("type"), to={(): T}), r"routes.to\[\(\)\]: this is no type"),
-    "a number": (lambda: routes(EVENTS, by=Field("type"), to={1: T}), r"routes.to\[1\]: this is no type"),  # type: ignore[dict-item] # wrong on purpose
+    "no topic": (lambda: WRONG("t", by=Field("type"), to={"a": T}), "routes.topic: 't' is not a Topic"),
+    "no mapping": (lambda: WRONG(EVENTS, by=Field("type"), to=[T]), "routes.to: no table"),
+    "by text": (lambda: WRONG(EVENTS, by="type", to={"a": T}), "routes.by: 'type' says of no record"),
+    "no type": (lambda: routes(EVENTS, by=Field("type"), to={(): T}), r"routes.to\[\(\)\]: this is not a type"),
+    "a number": (lambda: WRONG(EVENTS, by=Field("type"), to={1: T}), r"routes.to\[1\]: this is not a type"),
     "empty": (
         lambda: routes(EVENTS, by=Field("type"), to={"": T}),
         r"routes.to\[''\].shape.route.types\[0\]: '' is not a type",
@@ -77,14 +78,17 @@ INVALID: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: routes(EVENTS, by=Field("type"), to={("a", "b"): T, "b": U}),
         r"routes.to\['b'\]: the type 'b' is named twice",
     ),
-    "text": (lambda: routes(EVENTS, by=Field("type"), to={"a": "shop.a"}), r"routes.to\['a'\]: 'shop.a' is no table"),  # type: ignore[dict-item] # wrong on purpose
+    "text": (
+        lambda: WRONG(EVENTS, by=Field("type"), to={"a": "shop.a"}),
+        r"routes.to\['a'\]: 'shop.a' is not a Target",
+    ),
     "rest": (
         lambda: routes(EVENTS, by=Field("type"), to={"a": T}, otherwise="drop"),
-        "routes.otherwise: 'drop' is no table",
+        "routes.otherwise: 'drop' is not a Target",
     ),
     "unknown": (lambda: routes(EVENTS, by=Field("type"), to={"a": T}, wher=1), "routes.wher: there is no such field"),
     "routed": (lambda: Target(T, shape=ROUTED), "target.shape.route: routes"),
-    "column": (lambda: routes(EVENTS, by=Field("kind"), to={"a": T}), "shape.route.by: there is no column kind"),
+    "column": (lambda: routes(EVENTS, by=Field("kind"), to={"a": T}), "shape.route.by: the topic has no column kind"),
     "bytes": (
         lambda: routes(Topic("t", value="bytes"), by=Field("a"), to={"a": T}),
         "shape.route.by: values of format bytes",

@@ -33,6 +33,7 @@ from frazil.declaration import (
     Text,
     Topic,
     Upsert,
+    WriteMode,
     routes,
 )
 from frazil.errors import InvalidInput, KeysMissing, RolledBack, TooManyRejected, TopicRecreated
@@ -43,6 +44,7 @@ from frazil.job import shared_reads
 from frazil.lake import prepared_plan
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.decisions import Accepted
+from tests.scenarios.test_one_read import kept
 from tests.support import oracle
 from tests.support.jobs import Crash, crash_at
 from tests.support.keyed_topic import record
@@ -496,6 +498,27 @@ def test_json_schemas_are_routed_by_their_titles(shop_of: ShopOf) -> None:
     assert [dead(shop, one) for one in pipelines] == [{"foreign_schema": 1}, {}]
 
 
+@pytest.mark.parametrize("write", [Append(), Upsert()])
+def test_a_framed_null_of_json_is_a_record_of_its_type(shop_of: ShopOf, write: WriteMode) -> None:
+    shop = shop_of(partitions=1)
+    names = [f"{name}{shop.topic}" for name in ("Placed", "Paid")]
+    topic = Topic(shop.topic, value=JsonSchema(subject_strategy="record"), key=Text())
+    to: dict[str | tuple[str, ...], Table] = {name: table(shop, str(number)) for number, name in enumerate(names)}
+    pipelines = routes(topic, by=RecordName(), to=to, write=write)
+    schema = {"type": ["object", "null"], "properties": {"id": {"type": "integer"}}}
+    schema_ids = [
+        shop.registry_admin.register(name, json.dumps({"title": name, **schema}), SchemaType.JSON) for name in names
+    ]
+    for schema_id in schema_ids:
+        shop.produce([frame(schema_id, b'{"id": 1}')], key=b"a")
+    drained(shop, pipelines)
+    shop.produce([frame(schema_ids[1], b"null")], key=b"a")
+    drained(shop, pipelines, deep=True)
+    is_append = write == Append()
+    assert [ids(shop, one) for one in pipelines] == [[1], [1] if is_append else []]
+    assert [dead(shop, one) for one in pipelines] == [{}, {"tombstone": 1} if is_append else {}]
+
+
 def test_an_avro_field_is_a_type_and_a_version_that_lost_it_stops(shop_of: ShopOf) -> None:
     shop = shop_of()
     kind = {"type": "enum", "name": "Kind", "symbols": ["placed", "paid"]}
@@ -617,4 +640,4 @@ def test_a_large_batch_is_read_once_and_divided(shop_of: ShopOf, monkeypatch: py
     else:
         assert ids(shop, pipelines[0]) == [n for n in range(0, 300, 4) if n % 20]
         assert ids(shop, pipelines[2]) == [n for n in range(2, 300, 4) if n not in (2,)]
-    assert list(shop.spark.sparkContext._jsc.getPersistentRDDs()) == []  # type: ignore[attr-defined] # of the JVM
+    assert kept(shop) == []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from frazil.audit.accounts.pending_dead_letters import load_tables
+from frazil.audit.accounts.pending_dead_letters import Tables, load_tables
 from frazil.audit.files.count import Counting
 from frazil.audit.files.file_scan import Source
 from frazil.audit.files.window import Found, Role, Tally
@@ -24,7 +24,7 @@ from frazil.lake.read.stored_tables import Lake
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicVerification:
-    """What the tables of one topic have of the offsets that all its routed pipelines have read.
+    """The comparison of a topic's tables, over the offsets that all pipelines of its route have read.
 
     `landed` are rows of append tables; tables with a key, `states` of them, are not compared. `dead_lettered` are dead letters, of
     which `repeated` are those of a record that is one in several tables. `nowhere` are offsets with neither: gaps, records that
@@ -67,7 +67,7 @@ def families(pipelines: Sequence[Pipeline]) -> list[list[Pipeline]]:
 
 @dataclass(slots=True)
 class _Tables:
-    """What was loaded of the tables of a route. `reads` and `accounts` are in the order of the pipelines."""
+    """The tables of a route, loaded. `reads` and `accounts` are in the order of the pipelines."""
 
     sources: list[Source] = field(default_factory=list)
     reads: list[Mapping[int, Range]] = field(default_factory=list)
@@ -77,7 +77,9 @@ class _Tables:
     changed: list[str] = field(default_factory=list)
 
 
-def verify_topic(pipelines: Sequence[Pipeline], lake: Lake) -> TopicVerification:
+def verify_topic(
+    pipelines: Sequence[Pipeline], lake: Lake, *, wait: Callable[[float], None] = time.sleep
+) -> TopicVerification:
     """Compare the tables of one route, by the coordinates of their rows. Raises `CatalogUnavailable`.
 
     A table with a key has the coordinates of each key's last record only, or deletes that other ones have, too. So for these
@@ -86,7 +88,7 @@ def verify_topic(pipelines: Sequence[Pipeline], lake: Lake) -> TopicVerification
     began = time.monotonic()
     topic, found = pipelines[0].topic.name, _Tables()
     for pipeline in pipelines:
-        _load(pipeline, lake, found)
+        _load(pipeline, load_tables(pipeline, lake, wait), found)
     common = _common(found.reads)
     if not found.findings and not common:
         what = "there are no offsets that all tables have read"
@@ -125,8 +127,7 @@ def verify_topic(pipelines: Sequence[Pipeline], lake: Lake) -> TopicVerification
     )
 
 
-def _load(pipeline: Pipeline, lake: Lake, found: _Tables) -> None:
-    tables = load_tables(pipeline, lake, time.sleep)
+def _load(pipeline: Pipeline, tables: Tables, found: _Tables) -> None:
     audit = prepared(pipeline, tables, deep=False, keys=False, proofs=None)
     if isinstance(audit, Verification):
         if {one.flaw for one in audit.findings} == {Flaw.NO_TABLE}:

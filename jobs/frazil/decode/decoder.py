@@ -144,7 +144,7 @@ class Decoder(ABC):
         return ()
 
     def with_frame(self, records: DataFrame) -> tuple[DataFrame, Column]:
-        """Return records with what their frames need, and the frame, null if there is none."""
+        """Return records with the columns of their frames, and the frame; null for bytes without one."""
         return records, F.lit(None).cast("binary")
 
     def framed_elsewhere(self, records: DataFrame) -> tuple[DataFrame, Column]:

@@ -126,7 +126,6 @@ class _Prepared:
         self._plan, self._schema = execution.executedPlan(), execution.analyzed().schema()
         self._sessions = jvm.org.apache.spark.sql.classic.SparkSession
         self._metrics = getattr(getattr(jvm.org.apache.spark.sql.execution, "CollectMetricsExec$"), "MODULE$")
-        self._rows = jvm.org.apache.spark.sql.api.python.PythonSQLUtils
         self._rdd = self._plan.collectLeaves().apply(0).getClass().getDeclaredField("rdd")
         self._rdd.setAccessible(True)
 
@@ -148,11 +147,14 @@ class _Prepared:
         def observed(name: str) -> Mapping[str, Any]:
             if not seen:
                 found = self._metrics.collect(copy)
-                seen.update({each: self._values(found.apply(each)) for each in self._names})
+                seen.update({each: observed_values(self._spark, found.apply(each)) for each in self._names})
             return seen[name]
 
         return Run(made.frame(self._spark), observed)
 
-    def _values(self, row: Java) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = pickle.loads(self._rows.toPyRow(row)).asDict(recursive=False)  # noqa: S301 # of the own JVM
-        return found
+
+def observed_values(spark: SparkSession, row: Java) -> Mapping[str, Any]:
+    """Return the aggregates of an observation, by their names, from a row of the JVM."""
+    rows = cast(Any, spark)._jvm.org.apache.spark.sql.api.python.PythonSQLUtils
+    found: Mapping[str, Any] = pickle.loads(rows.toPyRow(row)).asDict(recursive=False)  # noqa: S301 # of the own JVM
+    return found

@@ -94,7 +94,7 @@ def _route_problems(pipeline: Pipeline) -> Iterator[Problem]:
             what = f"values of format {value.kind} have no fields that are known before a record is read"
             yield Problem("shape.route.by", what, "Choose Header(…), or declare a format with columns")
         elif names and first.lower() not in map(str.lower, names):
-            yield Problem("shape.route.by", f"there is no column {first}", f"The columns are {', '.join(names)}")
+            yield Problem("shape.route.by", f"the topic has no column {first}", f"The columns are {', '.join(names)}")
     if isinstance(route.by, Header) and f"{HEADERS}{route.by.name}" in pipeline.shape.masks:
         what = f"the header {route.by.name} says of which type a record is"
         yield Problem("shape.mask", what, "Remove its mask")

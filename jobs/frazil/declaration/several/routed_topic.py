@@ -121,7 +121,7 @@ def _with_name(topic: Topic, by: By, types: tuple[str, ...]) -> Topic:
 
 def _problems(topic: Any, by: By, to: Any, otherwise: Any, shared: Mapping[str, Any]) -> Iterator[Problem]:
     if not isinstance(topic, Topic):
-        yield Problem("routes.topic", f"{shown(topic)} is no topic", "Write Topic(…)")
+        yield Problem("routes.topic", f"{shown(topic)} is not a Topic", "Write Topic(…)")
         return
     if not isinstance(by, By):
         yield Problem(
@@ -132,7 +132,7 @@ def _problems(topic: Any, by: By, to: Any, otherwise: Any, shared: Mapping[str, 
             yield Problem(f"routes.{name}", *unknown(name, _SHARED))
     if not isinstance(otherwise, Target | Table) and otherwise not in (Rest.FILTER.value, Rest.DEAD_LETTER.value):
         yield Problem(
-            "routes.otherwise", f"{shown(otherwise)} is no table", "Write a Target, 'dead_letter' or 'filter'"
+            "routes.otherwise", f"{shown(otherwise)} is not a Target", "Write a Target, 'dead_letter' or 'filter'"
         )
     if not isinstance(to, Mapping) or not to:
         yield Problem("routes.to", "no table is named", "Write {'type': Table('namespace.name')}")
@@ -142,10 +142,10 @@ def _problems(topic: Any, by: By, to: Any, otherwise: Any, shared: Mapping[str, 
         listed = (types,) if isinstance(types, str) else types
         path = f"routes.to[{shown(types)}]"
         if not isinstance(listed, tuple) or not listed or not all(isinstance(one, str) for one in listed):
-            yield Problem(path, "this is no type", "Write a text, or a tuple of texts")
+            yield Problem(path, "this is not a type", "Write a text, or a tuple of texts")
             continue
         if not isinstance(target, Target | Table):
-            yield Problem(path, f"{shown(target)} is no table", "Write a Target or a Table")
+            yield Problem(path, f"{shown(target)} is not a Target", "Write a Target or a Table")
         if isinstance(by, RecordName) and len(listed) > 1:
             yield Problem(path, "records of several names are not of one schema", "Name one table for each")
         for one in listed:

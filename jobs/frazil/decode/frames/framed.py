@@ -133,7 +133,7 @@ class Framed(Decoder):
 
     def framed_elsewhere(self, records: DataFrame) -> tuple[DataFrame, Column]:
         """Return the records with their frames and bodies, and whether a frame names the type of another table; never null."""
-        return self.framed(records), self.is_one_of(self.elsewhere())
+        return self.with_frames(records), self.is_one_of(self.elsewhere())
 
     def known_frames(self) -> tuple[bytes, ...]:
         """Return the frames of which something is known, in order."""
@@ -144,8 +144,12 @@ class Framed(Decoder):
         return {framed for framed, reason in self.refused.items() if reason is Reason.ROUTE}
 
     def with_frame(self, records: DataFrame) -> tuple[DataFrame, Column]:
-        """Return the records with their frames and bodies, and the frame, null if there is none."""
-        return self.framed(records), self.side.frame
+        """Return the records with their frames and bodies, and the frame; null for bytes without one."""
+        return self.with_frames(records), self.side.frame
+
+    def with_frames(self, records: DataFrame) -> DataFrame:
+        """Return the records with their frames and bodies, and their values as Kafka holds them."""
+        return self.framed(records)
 
     @property
     def is_refused(self) -> Column:

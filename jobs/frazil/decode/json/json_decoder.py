@@ -218,6 +218,10 @@ class RegisteredJson(Registered):
         is_none = self.is_one_of(self.nullable) & F.coalesce(is_null(self.side.body), F.lit(False))
         return without(records, self.side.name, is_none)
 
+    def with_frames(self, records: DataFrame) -> DataFrame:
+        """Return the records with their frames and bodies, and their values as Kafka holds them."""
+        return Registered.framed(self, records)
+
     def with_deletes(self) -> Self:
         """Return the decoder of values of which a null is none, whatever its schema says."""
         return replace(self, nullable=tuple(self.frames))

@@ -6,7 +6,6 @@ adaptive execution does. What was written stays until `unpersist`.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from frazil.ingest.batch.record_counts import Read
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.java_classes import Java
-from frazil.lake.prepared_plan import Rows
+from frazil.lake.prepared_plan import Rows, observed_values
 
 _READ, _PART, _TYPES = "read", "_frazil_part", "types"
 _WITHOUT_TYPE, _WITHOUT_VALUE = 0, 1
@@ -106,7 +105,7 @@ def routed_read(
     execution = cast(Any, divided)._jdf.queryExecution()
     exchange, scala = execution.executedPlan(), cast(Any, spark)._jvm.scala.concurrent
     scala.Await.result(exchange.submitShuffleJob(), scala.duration.Duration.Inf())
-    observed = _observed(spark, execution)
+    observed = observed_values(spark, execution.observedMetrics().apply(_READ))
     return RoutedRead(
         spark=spark,
         exchange=exchange,
@@ -116,10 +115,3 @@ def routed_read(
         counts=record_counts.read(observed),
         sizes=record_counts.counts(observed[_TYPES]),
     )
-
-
-def _observed(spark: SparkSession, execution: Java) -> Mapping[str, Any]:
-    rows = cast(Any, spark)._jvm.org.apache.spark.sql.api.python.PythonSQLUtils
-    row = pickle.loads(rows.toPyRow(execution.observedMetrics().apply(_READ)))  # noqa: S301 # of the own JVM
-    values: Mapping[str, Any] = row.asDict(recursive=False)
-    return values

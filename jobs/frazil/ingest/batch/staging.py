@@ -248,7 +248,8 @@ class Staging:
         kept = self.job.reads.records(self.pipeline.name, stretch, keep)
         if kept is None or kept[1] != stretch:
             return None
-        return kept[0].own(self.decoding)  # type: ignore[no-any-return] # of this source
+        divided: RoutedRead = kept[0]  # as all pipelines of one source keep it
+        return divided.own(self.decoding)
 
     def _moment(self) -> Moment | None:
         is_struct = self.pipeline.table.metadata_columns is MetadataColumns.STRUCT
