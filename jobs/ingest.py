@@ -22,7 +22,7 @@ from frazil.clients.object_store import ObjectStore
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
-from frazil.declaration.documents.document import parse, parse_environment
+from frazil.declaration.documents.document import parse_document, parse_environment
 from frazil.declaration.environment import Environment
 from frazil.exit_codes import Exit, exit_of_all
 from frazil.ingest import runner
@@ -30,9 +30,11 @@ from frazil.ingest.reporting import metrics, proof_writer
 from frazil.ingest.reporting.events import Event
 from frazil.job import entry_point, startup
 from frazil.job import startup as missing_objects
+from frazil.job.matched_topics import MatchedTopics
 from frazil.job.session import heed_the_jvm, open_job
+from frazil.lake.read.stored_tables import Lake
 from frazil.release.manifest import expected as expected_runtime
-from frazil.rollout.run_proof import Driver
+from frazil.rollout.run_proof import Driver, of_pattern
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -46,7 +48,8 @@ def main(arguments: Sequence[str]) -> int:
         expected = expected_runtime()
         startup.check_python(expected)
         environment = parse_environment(entry_point.read(chosen.environment))
-        pipelines = entry_point.chosen(parse(entry_point.read(chosen.document)), chosen.pipeline, chosen.without)
+        document = parse_document(entry_point.read(chosen.document))
+        pipelines, is_wanted = entry_point.chosen_of(document, chosen.pipeline, chosen.without)
         registry = Registry.of(environment.registry, secrets) if environment.registry else None
         with open_job(
             environment,
@@ -63,6 +66,9 @@ def main(arguments: Sequence[str]) -> int:
             heed_the_jvm(job.spark, stopping)
             log = entry_point.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
             names = [pipeline.name for pipeline in pipelines]
+            lake = Lake(environment, secrets.read)
+            topics = MatchedTopics(document.patterns, document.pipelines, lake, job.kafka.names, is_wanted=is_wanted)
+            names += map(of_pattern, range(len(document.patterns)))
             versions = startup.versions(jvm)
             log({"time": job.clock(), "event": Event.JOB_STARTED.value, "run": job.run, "versions": versions})
             driver = Driver(runtime=versions, missing=_missing(environment, secrets, pipelines))
@@ -70,9 +76,10 @@ def main(arguments: Sequence[str]) -> int:
             store = _bucket(environment, secrets, artifacts) if artifacts else None  # None: it was not deployed
             with proof_writer.proving(log, names, run=job.run, store=store, clock=job.clock, driver=driver) as sink:
                 if chosen.follow:
-                    outcomes = runner.follow(pipelines, job, registry, sink, every_seconds=chosen.every_seconds)
+                    every = chosen.every_seconds
+                    outcomes = runner.follow(pipelines, job, registry, sink, topics=topics, every_seconds=every)
                 else:
-                    outcomes = runner.drain(pipelines, job, registry, sink)
+                    outcomes = runner.drain(pipelines, job, registry, sink, topics=topics)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
         return entry_point.ended(error, secrets, stopping)
     code = exit_of_all(outcome.error for outcome in outcomes.values())

@@ -18,9 +18,11 @@ import threading
 from collections.abc import Sequence
 
 from frazil.clients.secrets import Secrets
-from frazil.declaration.documents.document import parse, parse_environment
+from frazil.declaration.documents.document import parse_document, parse_environment
 from frazil.job import entry_point, startup
+from frazil.job.matched_topics import MatchedTopics
 from frazil.job.session import heed_the_jvm, open_job
+from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.orphans import check_age
 from frazil.maintain.run import maintain, prepare
 from frazil.maintain.target import Policy, exit_code
@@ -43,7 +45,10 @@ def main(arguments: Sequence[str]) -> int:
         expected = expected_runtime()
         startup.check_python(expected)
         environment = parse_environment(entry_point.read(chosen.environment))
-        pipelines = entry_point.chosen(parse(entry_point.read(chosen.document)), chosen.pipeline)
+        document = parse_document(entry_point.read(chosen.document))
+        pipelines, is_wanted = entry_point.chosen_of(document, chosen.pipeline)
+        lake = Lake(environment, secrets.read)
+        topics = MatchedTopics(document.patterns, document.pipelines, lake, tuple, is_wanted=is_wanted)
         with open_job(
             environment,
             secrets,
@@ -63,6 +68,7 @@ def main(arguments: Sequence[str]) -> int:
             log = entry_point.log(secrets)
             versions = startup.versions(jvm)
             log({"time": job.clock(), "event": "job_started", "run": job.run, "versions": versions})
+            pipelines = [*pipelines, *topics.look().gone]  # those that have a table
             outcomes = maintain(pipelines, prepare(job, policy), log, orphans=chosen.orphans)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
         return entry_point.ended(error, secrets, stopping)

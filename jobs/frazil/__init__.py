@@ -48,6 +48,7 @@ from frazil.declaration import (
     Topic,
     Truncate,
     Upsert,
+    each_topic,
     routes,
 )
 
@@ -89,5 +90,6 @@ __all__ = [
     "Topic",
     "Truncate",
     "Upsert",
+    "each_topic",
     "routes",
 ]

@@ -152,8 +152,11 @@ def _declared(file: Path) -> dict[str, Any]:
     names = ran(file)
     if "pipelines" not in names.values:
         raise InvalidInput("`pipelines` is missing", where=str(file), do="Write pipelines = [Pipeline(…), …]")
+    of_file = checked(names)
+    if of_file.patterns:
+        raise InvalidInput("patterns of topics are not deployed", where=str(file), do="Declare each topic by itself")
     return {
-        "pipelines": tuple(one.pipeline for one in checked(names)),
+        "pipelines": of_file.pipelines,
         "topics": members(names, "topics", ManagedTopic, do='Write topics = [ManagedTopic("orders"), …]'),
         "retired": members(names, "retired", Retired, do="Write retired = [Retired(…), …]"),
     }

@@ -17,6 +17,7 @@ from frazil.decode.record_decoder import RecordDecoder
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
 from frazil.ingest import guard, runner
 from frazil.job import session
+from frazil.job.matched_topics import MatchedTopics
 from frazil.lake.delete_files.staged_deletes import Found
 from frazil.recovery.decisions import Accepted
 from frazil.upsert.scan_resolver import ScanResolver
@@ -30,7 +31,15 @@ PATIENCE = 60.0
 class Following:
     """A run in a thread of its own. Pauses last until they are passed, but no pause is slept out."""
 
-    def __init__(self, shop: Shop, *shops: Shop, report_seconds: float = 60.0, **overrides: Any) -> None:
+    def __init__(
+        self,
+        shop: Shop,
+        *shops: Shop,
+        report_seconds: float = 60.0,
+        topics: MatchedTopics | None = None,
+        **overrides: Any,
+    ) -> None:
+        self._topics = topics
         self.shops, self.stop, self.pauses = (shop, *shops), threading.Event(), list[float]()
         self._news, self._events = threading.Condition(), list[Mapping[str, Any]]()
         self.outcomes: dict[str, guard.Outcome] = {}
@@ -49,12 +58,14 @@ class Following:
         assert not self._thread.is_alive()
 
     def _follow(self) -> None:
-        pipelines = [shop.pipeline for shop in self.shops]
+        pipelines = [shop.pipeline for shop in self.shops] if self._topics is None else []
         self.outcomes = runner.follow(
             pipelines,
             self._job,
             self._registry,
             self._take,
+            topics=self._topics,
+            topics_seconds=0.05,
             every_seconds=0.05,
             report_seconds=self._report_seconds,
             probe=False,

@@ -18,6 +18,7 @@ from frazil.declaration.documents.document import (
     environment_schema,
     json_schema,
     parse,
+    parse_document,
     parse_environment,
 )
 from frazil.declaration.documents.to_json import canonical, digest
@@ -56,6 +57,7 @@ from frazil.declaration.pipeline import Pipeline, Reading
 from frazil.declaration.route import By, Field, Header, RecordName, Rest, Route
 from frazil.declaration.secret import OAuth, Secret
 from frazil.declaration.several.routed_topic import Target, routes
+from frazil.declaration.several.topic_pattern import TopicPattern, each_topic
 from frazil.declaration.shape import Encrypted, EventTime, Hmac, Mask, Nullify, Redact, Shape, Truncate
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Keep, Table

@@ -51,16 +51,19 @@ def project(file: Path, env: str, names: Sequence[str]) -> Project:
     except FrazilError as error:
         checks.append(Check.of_error("environment", error))
     try:
-        listed = declaration_file.found(file)
+        of_file = declaration_file.found(file)
     except FrazilError as error:
         checks.insert(0, Check.of_error("declarations", error))
         return Project(checks=tuple(checks), environment=place)
-    declared = [one.pipeline for one in listed]
+    declared = of_file.pipelines
     chosen = list(declaration_file.chosen(declared, names) if names else declared)
     found = f"{len(declared)} pipeline{'' if len(declared) == 1 else 's'} in {file}"
+    if of_file.patterns:
+        found = f"{found}, and topics of {len(of_file.patterns)} pattern{'' if len(of_file.patterns) == 1 else 's'}"
     try:
         if place is not None:
-            declaration_file.refuse_misfits((one for one in listed if one.pipeline in chosen), place)
+            every = (one for one in of_file.examples if one.of == "patterns" or one.pipeline in chosen)
+            declaration_file.refuse_misfits(every, place)
         checks.insert(0, Check.ok("declarations", found))
     except FrazilError as error:
         checks.insert(0, Check.of_error("declarations", error))

@@ -216,6 +216,10 @@ class Standby:
         self._job, self._landing = job, set(pipelines)
         self._pauses: dict[str, float] = {}
 
+    def began(self, pipeline: str) -> None:
+        """Note that a pipeline has joined the run."""
+        self._landing.add(pipeline)
+
     def ended(self, pipeline: str) -> None:
         """Note that a pipeline has ended."""
         self._landing.discard(pipeline)

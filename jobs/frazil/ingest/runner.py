@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
+from frazil.declaration.several.topic_pattern import Matched
 from frazil.errors import FrazilError, JvmEnded, ServiceUnavailable
 from frazil.ingest.guard import (
     Outcome,
@@ -23,26 +24,39 @@ from frazil.ingest.guard import (
     reporter,
 )
 from frazil.ingest.loop import Ingestion
+from frazil.ingest.pattern_reports import refusals, report_matched, report_unmatched
 from frazil.ingest.reporting.events import Sink
 from frazil.ingest.setup.table_setup import read_ledger
 from frazil.ingest.spark_errors import explained
 from frazil.job.context import JobContext
+from frazil.job.matched_topics import MatchedTopics
 from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.spark_session import jvm_answers
 
 PARALLEL = 16  # pipelines that are drained at once; more threads than this only wait for cores
 EVERY_SECONDS = 2.0  # between two looks at a topic that is followed: with a small batch's second, visible within 5
 REPORT_SECONDS = 60.0  # how often the error of a pipeline that ended is reported again, while others go on
+TOPICS_SECONDS = 30.0  # how often topics are listed that match a pattern: a new one joins within a minute
 
 
 def drain(
-    pipelines: Sequence[Pipeline], job: JobContext, registry: Registry | None, sink: Sink, *, probe: bool = True
+    pipelines: Sequence[Pipeline],
+    job: JobContext,
+    registry: Registry | None,
+    sink: Sink,
+    *,
+    topics: MatchedTopics | None = None,
+    probe: bool = True,
 ) -> dict[str, Outcome]:
-    """Land all pipelines up to the stable offsets seen at start; returns each one's outcome by name.
+    """Land all pipelines up to the stable offsets seen at start, and those of the `topics` that match; return outcomes by name.
 
     If there are more than `PARALLEL`, those that have waited longest come first.
     """
     refuse_foreign(pipelines)
+    found = Matched() if topics is None else topics.look()
+    if topics is not None:
+        report_matched(topics, found, job, sink)
+        pipelines = [*pipelines, *found.pipelines]
     if probe:
         prove(pipelines, job)
     if len(pipelines) > PARALLEL:
@@ -52,7 +66,7 @@ def drain(
             p.name: threads.submit(guarded, p, job, registry, sink, lambda ingestion: ingestion.drain())
             for p in pipelines
         }
-        return {p.name: _outcome(runs[p.name], p, job) for p in pipelines}
+        return {p.name: _outcome(runs[p.name], p, job) for p in pipelines} | refusals(found)
 
 
 def follow(
@@ -61,17 +75,24 @@ def follow(
     registry: Registry | None,
     sink: Sink,
     *,
+    topics: MatchedTopics | None = None,
     every_seconds: float = EVERY_SECONDS,
     report_seconds: float = REPORT_SECONDS,
+    topics_seconds: float = TOPICS_SECONDS,
     probe: bool = True,
 ) -> dict[str, Outcome]:
     """Land all pipelines until the job is to stop, or until all have ended; return each one's outcome by name.
 
     A pipeline looks at its topic every `every_seconds`. `guard.persist` says what it does after an error, and `Standby` after
     another driver's commit. The error of a pipeline that has ended is reported again every `report_seconds` while others go on.
+    The `topics` that match are looked for every `topics_seconds`, and new ones join; the run goes on without any.
     If Spark's JVM ends, all pipelines end with `JvmEnded`.
     """
     refuse_foreign(pipelines)
+    found = Matched() if topics is None else _first_look(topics, job, sink)
+    if found is None:
+        return {}
+    pipelines = [*pipelines, *found.pipelines]
     if probe and not _proven(pipelines, job, sink):
         return {}
 
@@ -87,37 +108,107 @@ def follow(
         finally:
             standby.ended(pipeline.name)
 
-    with ThreadPoolExecutor(max(len(pipelines), 1), thread_name_prefix="pipeline") as threads:
-        runs = {p.name: threads.submit(one, p) for p in pipelines}
-        is_lost = _watch(pipelines, runs, job, sink, report_seconds)
-        outcomes = {p.name: _outcome(runs[p.name], p, job) for p in pipelines}
-    if not is_lost:
-        return outcomes
-    return {
-        p.name: replace(o, error=o.error or JvmEnded.of(f"pipeline {p.name}"))
-        for p in pipelines
-        for o in [outcomes[p.name]]
-    }
+    most = len(pipelines) + (topics.most if topics else 0)
+    with ThreadPoolExecutor(max(most, 1), thread_name_prefix="pipeline") as threads:
+        running = _Running(job, sink, {p.name: (p, threads.submit(one, p)) for p in pipelines}, refusals(found))
+
+        def join(pipeline: Pipeline) -> None:
+            standby.began(pipeline.name)
+            running.runs[pipeline.name] = pipeline, threads.submit(one, pipeline)
+
+        looks = _Looks(topics, topics_seconds, join) if topics else None
+        running.watch(report_seconds, looks)
+        outcomes = {name: _outcome(run, p, job) for name, (p, run) in running.runs.items()}
+    if running.is_lost:
+        outcomes = {n: replace(o, error=o.error or JvmEnded.of(f"pipeline {n}")) for n, o in outcomes.items()}
+    return outcomes | running.refused
 
 
-def _watch(
-    pipelines: Sequence[Pipeline], runs: Mapping[str, Future[Outcome]], job: JobContext, sink: Sink, every: float
-) -> bool:
-    """Wait until all pipelines have ended, and report those that ended with an error; whether Spark's JVM was lost."""
-    is_lost, pending, due = False, set(runs.values()), time.monotonic() + every
-    while pending:
-        ended, pending = wait_for(pending, max(due - time.monotonic(), 0.0), FIRST_COMPLETED)
-        is_due = time.monotonic() >= due
-        if not is_lost and not job.stopping() and (ended or is_due) and not jvm_answers(job.spark):
-            is_lost = True
-            job.stop()
-        if is_due:
-            due = time.monotonic() + every
-            for pipeline in pipelines:
-                error = _outcome(runs[pipeline.name], pipeline, job).error if runs[pipeline.name].done() else None
-                if error is not None and pending:
-                    report_error(reporter(pipeline, job, sink), error)
-    return is_lost
+@dataclass(slots=True)
+class _Looks:
+    """The looks for new topics: `join` has a pipeline run."""
+
+    topics: MatchedTopics
+    every: float
+    join: Callable[[Pipeline], None]
+    due: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.due += self.every
+
+
+@dataclass(slots=True)
+class _Running:
+    """The pipelines of a run that follows, and the topics that it refused."""
+
+    job: JobContext
+    sink: Sink
+    runs: dict[str, tuple[Pipeline, Future[Outcome]]]
+    refused: dict[str, Outcome]
+    is_lost: bool = False
+    """Whether Spark's JVM has ended."""
+
+    def watch(self, every: float, looks: _Looks | None) -> None:
+        """Wait until all pipelines have ended, and report those that ended with an error; have new topics join."""
+        due = time.monotonic() + every
+        while pending := [run for _, run in self.runs.values() if not run.done()] or (
+            looks and not self.job.stopping()
+        ):
+            seconds = max(min(due, looks.due if looks else due) - time.monotonic(), 0.0)
+            if isinstance(pending, list):
+                is_ended = bool(wait_for(pending, seconds, FIRST_COMPLETED).done)
+            else:
+                is_ended = False
+                self.job.wait(seconds)
+            is_due = time.monotonic() >= due
+            if not (self.is_lost or self.job.stopping()) and (is_ended or is_due) and not jvm_answers(self.job.spark):
+                self.is_lost = True
+                self.job.stop()
+            if is_due:
+                due = time.monotonic() + every
+                self._report_ended()
+            if looks and time.monotonic() >= looks.due and not self.job.stopping():
+                looks.due = time.monotonic() + looks.every
+                self._look(looks)
+
+    def _report_ended(self) -> None:
+        if all(run.done() for _, run in self.runs.values()):
+            return
+        for pipeline, run in self.runs.values():
+            error = _outcome(run, pipeline, self.job).error if run.done() else None
+            if error is not None:
+                report_error(reporter(pipeline, self.job, self.sink), error)
+
+    def _look(self, looks: _Looks) -> None:
+        try:
+            with explained("topics", stopping=self.job.stopping, redact=self.job.redact):
+                found = looks.topics.look_for_new()
+        except FrazilError as error:
+            report_unmatched(looks.topics, error, self.job, self.sink)
+            return
+        if found is None:
+            return
+        report_matched(looks.topics, found, self.job, self.sink, known=self.refused)
+        self.refused = refusals(found)
+        for pipeline in found.pipelines:
+            if pipeline.name not in self.runs:
+                looks.join(pipeline)
+
+
+def _first_look(topics: MatchedTopics, job: JobContext, sink: Sink) -> Matched | None:
+    """Look for topics, waiting while a service is unavailable; None if the run is to end before that."""
+    pause = 0.0
+    while not job.stopping():
+        try:
+            with explained("topics", stopping=job.stopping, redact=job.redact):
+                found = topics.look()
+            report_matched(topics, found, job, sink)
+            return found
+        except ServiceUnavailable as error:
+            pause = outage_pause(pause)
+            report_unmatched(topics, error, job, sink, retry_in_seconds=pause)
+        job.wait(pause)
+    return None
 
 
 def _outcome(run: Future[Outcome], pipeline: Pipeline, job: JobContext) -> Outcome:

@@ -15,6 +15,7 @@ from typing import Any
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
+from frazil.declaration.documents.document import Document
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit, exit_of
 
@@ -32,6 +33,7 @@ _LEVELS = {
     "rejected": "WARN",
     "proof_unwritten": "WARN",
     "keys_may_be_framed": "WARN",
+    "topic_gone": "WARN",
 }
 
 
@@ -73,6 +75,7 @@ _SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         + ": ".join(str(facts[name]) for name in ("ended", "why") if facts.get(name))
     ),
     "idle": lambda facts: f"nothing to read, lag {facts.get('lag')}",
+    "topics_matched": lambda facts: f"{facts['topics']:,} topics match {facts['topic']}",
     "pipeline_finished": lambda facts: f"finished: {facts.get('read', 0):,} read, {facts.get('written', 0):,} landed",
     "schema_evolved": lambda facts: "; ".join(facts.get("changes", ())),
     "snapshots_expired": lambda facts: str(facts.get("gave_up") or f"{facts.get('snapshots')} snapshots expired"),
@@ -143,6 +146,19 @@ def chosen(pipelines: Sequence[Pipeline], names: Sequence[str], without: Sequenc
             what = f"there is no pipeline {', '.join(unknown)}"
             raise InvalidInput(what, where=option, do=f"The document has {', '.join(p.name for p in pipelines)}")
     return [p for p in pipelines if (not names or p.name in names) and p.name not in without]
+
+
+def chosen_of(
+    document: Document, names: Sequence[str], without: Sequence[str] = ()
+) -> tuple[list[Pipeline], Callable[[str], bool]]:
+    """Return the pipelines of a document that `chosen` returns, and whether a pipeline of a pattern is one of these, by its name.
+
+    With a pattern, a name that is unknown may be one of its pipelines.
+    """
+    known = {pipeline.name for pipeline in document.pipelines} if document.patterns else {*names, *without}
+    own, left_out = ([name for name in some if name in known] for some in (names, without))
+    pipelines = chosen(document.pipelines, own, left_out) if own or not names else []
+    return pipelines, lambda name: (not names or name in names) and name not in without
 
 
 def ended(error: Exception, secrets: Secrets, stopping: threading.Event) -> Exit:

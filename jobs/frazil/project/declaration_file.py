@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from frazil.declaration import Environment, InvalidDeclaration, Pipeline, Problem, parse
+from frazil.declaration import Environment, InvalidDeclaration, Pipeline, Problem, TopicPattern, parse_document
 from frazil.declaration.checks.cross_checks import Listed, clashes, misfits
 from frazil.declaration.checks.validation import named
 from frazil.errors import InvalidInput
@@ -27,22 +27,41 @@ def usual() -> Path:
     return stated_pipelines() or project_folder() / USUAL
 
 
+class Found(NamedTuple):
+    """The declarations of a file, checked together: its pipelines, each with its place, and its patterns of topics."""
+
+    listed: tuple[Listed, ...]
+    patterns: tuple[TopicPattern, ...] = ()
+    place: str = ""
+
+    @property
+    def pipelines(self) -> tuple[Pipeline, ...]:
+        """The pipelines without their places."""
+        return tuple(one.pipeline for one in self.listed)
+
+    @property
+    def examples(self) -> tuple[Listed, ...]:
+        """The pipelines, and that which the topics of each pattern share."""
+        shared = (Listed(n, one.pipeline, self.place, "patterns") for n, one in enumerate(self.patterns))
+        return (*self.listed, *shared)
+
+
 def declared(file: Path) -> tuple[Pipeline, ...]:
-    """Read the pipelines of a file, checked together; see `found`."""
-    return tuple(one.pipeline for one in found(file))
+    """Read the pipelines of a file that are declared one by one; see `found`."""
+    return found(file).pipelines
 
 
-def found(file: Path) -> tuple[Listed, ...]:
-    """Read the pipelines of a file, checked together, each with its place.
+def found(file: Path) -> Found:
+    """Read the pipelines and patterns of a file.
 
     Raises `InvalidDeclaration` with the problems of the first invalid object in a Python file, or with all problems of a document;
     if all objects are valid, with all problems between them. Raises `InvalidInput` if the file does not exist, is not Python, or
     declares no pipeline.
     """
-    pipelines = _document(file) if file.suffix == ".json" else checked(ran(file))
-    if not pipelines:
+    of_file = _document(file) if file.suffix == ".json" else checked(ran(file))
+    if not (of_file.listed or of_file.patterns):
         raise InvalidInput("the file declares no pipelines", where=str(file), do=_EXAMPLE)
-    return pipelines
+    return of_file
 
 
 def ran(file: Path) -> Names:
@@ -51,13 +70,18 @@ def ran(file: Path) -> Names:
     return run(file)
 
 
-def checked(names: Names) -> tuple[Listed, ...]:
-    """Return the pipelines of a Python file. Raises `InvalidDeclaration` with all conflicts of them."""
-    pipelines = [Listed(index, pipeline, str(names.file)) for index, pipeline in enumerate(_listed(names))]
-    problems = [*clashes(pipelines), *_schema_problems(pipelines)]
-    if problems:
+def checked(names: Names) -> Found:
+    """Return the pipelines and patterns of a Python file. Raises `InvalidDeclaration` with all conflicts of them."""
+    every = _listed(names)
+    return _of([one for one in every if isinstance(one, Pipeline)], every, names.file)
+
+
+def _of(pipelines: Sequence[Pipeline], every: Sequence[Pipeline | TopicPattern], file: Path) -> Found:
+    listed = tuple(Listed(index, pipeline, str(file)) for index, pipeline in enumerate(pipelines))
+    of_file = Found(listed, tuple(one for one in every if isinstance(one, TopicPattern)), str(file))
+    if problems := [*clashes(listed), *_schema_problems(of_file.examples)]:
         raise InvalidDeclaration(problems)
-    return tuple(pipelines)
+    return of_file
 
 
 def _schema_problems(listed: Iterable[Listed]) -> Iterator[Problem]:
@@ -98,37 +122,35 @@ def chosen(pipelines: Sequence[Pipeline], names: Sequence[str]) -> tuple[Pipelin
     return tuple(by_name[name] for name in dict.fromkeys(names))
 
 
-def _document(file: Path) -> tuple[Listed, ...]:
+def _document(file: Path) -> Found:
     try:
-        pipelines = parse(read(file))
+        of_file = parse_document(read(file))
     except InvalidDeclaration as invalid:
         placed = [replace(problem, path=f"{file}: {problem.path}") for problem in invalid.problems]
         raise InvalidDeclaration(placed) from None
-    listed = tuple(Listed(index, pipeline, str(file)) for index, pipeline in enumerate(pipelines))
-    if problems := [*_schema_problems(listed)]:
-        raise InvalidDeclaration(problems)
-    return listed
+    return _of(of_file.pipelines, of_file.patterns, file)
 
 
-def _listed(names: Names) -> tuple[Pipeline, ...]:
-    """Return the file's `pipelines`, or else every `Pipeline` that the file assigns to a name, alone or in a tuple."""
+def _listed(names: Names) -> tuple[Pipeline | TopicPattern, ...]:
+    """Return the file's `pipelines`, or else every pipeline or pattern that the file assigns to a name, alone or in a tuple."""
     if names.values.get("pipelines") is None:
         values = [value if isinstance(value, tuple) else (value,) for value in names.values.values()]
-        return tuple({id(one): one for value in values for one in value if isinstance(one, Pipeline)}.values())
-    return members(names, "pipelines", Pipeline, do=_EXAMPLE)
+        every = (one for value in values for one in value if isinstance(one, Pipeline | TopicPattern))
+        return tuple({id(one): one for one in every}.values())
+    return members(names, "pipelines", Pipeline, TopicPattern, do=_EXAMPLE)
 
 
-def members(names: Names, name: str, kind: type[T], *, do: str) -> tuple[T, ...]:
+def members(names: Names, name: str, *kinds: type[T], do: str) -> tuple[T, ...]:
     """Return the members of a list in the file; of none if it does not exist.
 
-    Raises `InvalidInput` if it is no list or tuple, or if a member is of another class. A generator is empty for the second
+    Raises `InvalidInput` if it is not a list or tuple, or if a member is of another class. A generator is empty for the second
     reader, and what it runs would fail without the line of the file.
     """
     found: Any = names.values.get(name, ())
     if not isinstance(found, list | tuple):
         raise InvalidInput(f"`{name}` is {named(found)}, not a list", where=str(names.file), do=do)
     for index, value in enumerate(found):
-        if not isinstance(value, kind):
-            what = f"`{name}[{index}]` is {named(value)}, not a {kind.__name__}"
+        if not isinstance(value, kinds):
+            what = f"`{name}[{index}]` is {named(value)}, not a {kinds[0].__name__}"
             raise InvalidInput(what, where=str(names.file), do=do)
     return tuple(found)

@@ -21,6 +21,11 @@ _RUN = re.compile(r"([a-z][a-z0-9-]*)-([1-9][0-9]*)-([0-9a-f]{8})-[0-9a-f]+")
 """A run's name: job, generation, the beginning of its digest, and an id (`Desired.run_prefix`)."""
 
 
+def of_pattern(index: int) -> str:
+    """Return the name under which a pattern of topics reports, by its place in the document."""
+    return f"patterns[{index}]"
+
+
 class Reached(StrEnum):
     """The progress of a pipeline in one run.
 

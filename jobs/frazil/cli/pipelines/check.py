@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli.console import out, print_error, say, show_json, table
+from frazil.cli.console import out, plain, print_error, say, show_json, table
 from frazil.cli.options import ENV, AsJson, argument, command_secrets, flag
 from frazil.clients.secrets import Secrets
-from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Spark, canonical, digest
+from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Spark, TopicPattern, canonical, digest
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.checks.cross_checks import Listed
 from frazil.declaration.documents.document import document
@@ -57,10 +57,11 @@ def check(
     notes: tuple[Problem, ...] = ()
     is_project, file = file is None, file or declaration_file.usual()
     try:
-        listed = checked_pipelines(file, choice=env, with_project=is_project)
+        of_file = checked_pipelines(file, choice=env, with_project=is_project)
+        listed = of_file.listed
         if connector:
-            notes = _connector_notes(connector, [one.pipeline for one in listed])
-        rows = rows_of(listed)
+            notes = _connector_notes(connector, of_file.pipelines)
+        rows = rows_of(of_file.examples)[: len(listed)]
     except InvalidDeclaration as invalid:
         if as_json:
             show_json({"file": str(file), "problems": [asdict(problem) for problem in invalid.problems]})
@@ -70,18 +71,19 @@ def check(
     columns = [{field.name: str(field.type) for field in row.fields} if row is not None else {} for row in rows]
     if write is not None:
         try:
-            write.write_bytes(canonical(document(found)))
+            write.write_bytes(canonical(document(found, of_file.patterns)))
         except OSError as error:
             raise InvalidInput.unwritable(write, error) from error
     compared, uncompared = _compared(found, env, command_secrets())
     if as_json:
-        name = digest(canonical(document(found)))
+        name = digest(canonical(document(found, of_file.patterns)))
         facts_of = [
             _facts(pipeline) | {"columns": shown, "differences": compared[pipeline.name]}
             for pipeline, shown in zip(found, columns, strict=True)
         ]
         advice = {"connector_notes": [asdict(note) for note in notes]} if connector else {}
-        show_json({"file": str(file), "digest": name, "pipelines": facts_of, "problems": [], **advice})
+        of_patterns = {"patterns": [_of_pattern(one) for one in of_file.patterns]} if of_file.patterns else {}
+        show_json({"file": str(file), "digest": name, "pipelines": facts_of, **of_patterns, "problems": [], **advice})
         return
     shown = table("pipeline", "topic", "format", "table", "partitioned by")
     for pipeline in found:
@@ -89,6 +91,9 @@ def check(
         shown.add_row(
             *(str(facts[key]) for key in ("name", "topic", "format", "table")), ", ".join(facts["partitions"])
         )
+    for one in of_file.patterns:
+        kind, partitions = one.pipeline.topic.value.kind, ", ".join(one.pipeline.table.partition_by)
+        shown.add_row("", plain(one.match), kind, plain(one.table), partitions)
     out().print(shown)
     for pipeline in found:
         for difference in compared[pipeline.name]:
@@ -217,6 +222,16 @@ def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:
         "table": pipeline.table.identifier,
         "partitions": list(pipeline.table.partition_by),
         "notes": _notes(pipeline),
+    }
+
+
+def _of_pattern(pattern: TopicPattern) -> dict[str, str | int | None]:
+    return {
+        "match": pattern.match,
+        "exclude": pattern.exclude,
+        "format": pattern.pipeline.topic.value.kind,
+        "table": pattern.table,
+        "most": pattern.most,
     }
 
 

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from frazil.cli.console import note, number, out, plain, say, show_json, table
+from frazil.cli.known_pipelines import with_tables
 from frazil.cli.options import (
     AsJson,
     EnvironmentChoice,
@@ -67,7 +68,7 @@ def list_(
     from frazil.lake.read.scan import Where
     from frazil.lake.read.stored_tables import Lake
 
-    (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
+    (pipeline,) = declaration_file.chosen(with_tables(file, env), [name])
     lake = Lake(environments.environment(env), command_secrets().read)
     conditions = [
         Where(column="reason", equal=_reason(reason)),
@@ -101,7 +102,7 @@ def show(
     from frazil.lake.read.stored_tables import Lake
 
     partition, offset = _place(place)
-    (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
+    (pipeline,) = declaration_file.chosen(with_tables(file, env), [name])
     where = environments.environment(env)
     secrets = command_secrets()
     registry = Registry.of(where.registry, secrets) if where.registry else None

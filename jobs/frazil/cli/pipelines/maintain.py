@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from frazil.cli.console import log_lines, number, out, say, show_json, table
+from frazil.cli.known_pipelines import with_tables
 from frazil.cli.local_spark import local_job
 from frazil.cli.options import (
     AsJson,
@@ -75,7 +76,7 @@ def maintain(
 
     Exit codes: 0 done, or left to another maintainer; 1 an operator must decide; 2; 3; 6 an action failed
     """
-    wanted = chosen_pipelines(declaration_file.declared(file), names or [], is_all=is_all)
+    wanted = chosen_pipelines(with_tables(file, env), names or [], is_all=is_all)
     place = environments.environment(env)
     secrets = command_secrets()
     from frazil.maintain.run import maintain as maintained
@@ -173,7 +174,7 @@ def accept(
         raise InvalidInput(f"there is no event {event}", where="EVENT", do=f"Name one of {', '.join(EVENTS)}")
     if not reason.strip():
         raise InvalidInput("the reason is empty", where="--reason", do="Say why, for those who read the ledger later")
-    (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
+    (pipeline,) = declaration_file.chosen(with_tables(file, env), [name])
     secrets = command_secrets()
     environment, why = environments.environment(env), secrets.redactor.redact(reason)
     decided: Acceptance

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 
 from frazil.cli.console import err, is_watched, number, out, plain, say, show_json, table
+from frazil.cli.known_pipelines import shared_by, with_topics
 from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile, command_secrets, flag
 from frazil.cli.pipelines.check import rows_of
@@ -48,10 +49,10 @@ def preview(
 
     Exit codes: 0 shown; 1 an operator must decide about the table; 2; 3
     """
-    listed = declaration_file.found(file)
-    (pipeline,) = declaration_file.chosen([one.pipeline for one in listed], [name])
+    of_file = declaration_file.found(file)
+    (pipeline,) = declaration_file.chosen(with_topics(file, env), [name])
     place = environments.environment(env)
-    chosen = [one for one in listed if one.pipeline == pipeline]
+    chosen = [one for one in of_file.examples if one.pipeline in (pipeline, shared_by(pipeline, of_file.patterns))]
     declaration_file.refuse_misfits(chosen, place)
     rows_of(chosen)  # refuses what a run would, before Spark starts
     secrets = command_secrets()

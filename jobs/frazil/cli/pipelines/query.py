@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from rich.text import Text
 
 from frazil.cli.console import out, plain, say, show_json, table
+from frazil.cli.known_pipelines import with_tables
 from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile, argument, command_secrets, flag
 from frazil.cli.pipelines.run import Master, Memory
@@ -43,7 +44,7 @@ def query(
 
     if as_csv and as_json:
         raise InvalidInput("--csv and --json exclude each other", do="Give one of them")
-    declared = declaration_file.declared(file)
+    declared = with_tables(file, env)
     found = answer(question, declared, Lake(environments.environment(env), command_secrets().read), limit=limit)
     names = [column.name for column in found.columns]
     if as_json:
@@ -110,7 +111,7 @@ def history(
         what = "--create takes no --engine, --table, --at or --at-order"
         raise InvalidInput(what, do="Leave them out, or leave out --create")
     offsets = _offsets(at) if at is not None else None
-    (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
+    (pipeline,) = declaration_file.chosen(with_tables(file, env), [name])
     place = environments.environment(env)
     secrets = command_secrets()
     if not pipeline.write.keeps_changes:

@@ -29,6 +29,7 @@ from frazil.cli.console import (
     show_json,
     table,
 )
+from frazil.cli.known_pipelines import topics_of, with_topics
 from frazil.cli.local_spark import local_job
 from frazil.cli.options import (
     AsJson,
@@ -86,7 +87,10 @@ class Progress:
     def __call__(self, event: Mapping[str, Any]) -> None:
         """Take one event."""
         with self._lock:
-            self._take(self._lines.setdefault(event["pipeline"], Line()), event)
+            if event["event"] == Event.TOPICS_MATCHED:
+                self.notes.append(f"{event['topics']:,} topics match {event['topic']}")
+            else:
+                self._take(self._lines.setdefault(event["pipeline"], Line()), event)
 
     def _take(self, line: Line, event: Mapping[str, Any]) -> None:
         name = event["pipeline"]
@@ -129,6 +133,7 @@ class Progress:
                 | Event.FOREIGN_COMMIT
                 | Event.TABLE_DIFFERS
                 | Event.MANY_FILES
+                | Event.TOPIC_GONE
             ):
                 self.notes.append(f"{name}: {event['message']}")
             case Event.DEAD_LETTERS_RECOVERED:
@@ -220,10 +225,12 @@ def run(
     """
     if once and follow:
         raise InvalidInput("--once and --follow exclude each other", do="Give one of them")
-    listed = declaration_file.found(file)
-    wanted = chosen_pipelines([one.pipeline for one in listed], names or [], is_all=is_all or not names)
-    place = environments.environment(env)
-    chosen = [one for one in listed if one.pipeline in wanted]
+    found, place = declaration_file.found(file), environments.environment(env)
+    if names and found.patterns:
+        wanted = chosen_pipelines(with_topics(file, env), names, is_all=is_all)
+    else:
+        wanted = chosen_pipelines(found.pipelines, names or [], is_all=is_all or not names)
+    chosen = [one for one in found.examples if one.of == "patterns" or one.pipeline in wanted]
     declaration_file.refuse_misfits(chosen, place)
     rows_of(chosen)  # refuses what a run would, before Spark starts
     secrets = command_secrets()
@@ -239,10 +246,11 @@ def run(
         registry = Registry.of(place.registry, secrets) if place.registry else None
         with progress.live(err()) if progress else nullcontext():
             sink = progress or log_lines(secrets.redactor)
+            topics = topics_of(found, place, job.kafka.names) if found.patterns and not names else None
             if follow:
-                outcomes = runner.follow(wanted, job, registry, sink, every_seconds=every)
+                outcomes = runner.follow(wanted, job, registry, sink, topics=topics, every_seconds=every)
             else:
-                outcomes = runner.drain(wanted, job, registry, sink)
+                outcomes = runner.drain(wanted, job, registry, sink, topics=topics)
     _print_result(outcomes, progress, as_json=as_json)
     for name, outcome in outcomes.items():
         _print_next(name, outcome)

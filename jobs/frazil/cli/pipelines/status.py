@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from frazil.cli.console import duration, number, out, plain, say, show_json, show_json_line, size, table
+from frazil.cli.known_pipelines import with_topics
 from frazil.cli.options import (
     AsJson,
     EnvironmentChoice,
@@ -79,7 +80,7 @@ def status(
     """
     if watch and not as_json and not sys.stdout.isatty():
         raise InvalidInput("--watch draws on a terminal, and stdout is none", do="Give --json, for one line a look")
-    declared = declaration_file.declared(file)
+    declared = with_topics(file, env)
     pipelines = declaration_file.chosen(declared, names) if names else declared
     looking = _Looking(environments.environment(env), env, command_secrets(), snapshots)
     if watch:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from frazil.cli.console import duration, note, number, out, say, show_json, size, table
+from frazil.cli.known_pipelines import with_tables
 from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, command_secrets, flag
 from frazil.cli.pipelines.run import Master, Memory
@@ -128,7 +129,7 @@ def verify(
     from frazil.audit.files.proofs import ProofFolder
     from frazil.lake.read.stored_tables import Lake
 
-    declared = declaration_file.declared(file)
+    declared = with_tables(file, env)
     pipelines = _chosen(declared, names, topic)
     secrets = command_secrets()
     environment = environments.environment(env)

@@ -14,21 +14,30 @@ from frazil.declaration.pipeline import Pipeline
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A pipeline in the list that declares it; `place` is its file, or empty."""
+    """A pipeline in the list that declares it; `place` is its file, or empty.
+
+    `of` is the list: `pipelines`, or `patterns` for what the topics of a pattern share.
+    """
 
     index: int
     pipeline: Pipeline
     place: str = ""
+    of: str = "pipelines"
 
     @property
     def path(self) -> str:
         """The place of the pipeline's problems."""
-        return f"{self.place}: pipelines[{self.index}]" if self.place else f"pipelines[{self.index}]"
+        return f"{self.place}: {self.of}[{self.index}]" if self.place else f"{self.of}[{self.index}]"
 
     def __str__(self) -> str:
         """The pipeline, as a problem of another one names it."""
         facts = ", ".join(filter(None, (self.pipeline.name, self.place)))
         return f"pipelines[{self.index}] ({facts})"
+
+
+def union_view(view: str, tables: Iterable[str]) -> str:
+    """Return the SQL of a view that reads several tables as one."""
+    return f"create view {view} as " + " union all ".join(" ".join(("select * from", table)) for table in tables)
 
 
 def check(pipelines: Sequence[Pipeline], environment: Environment | None = None) -> tuple[Problem, ...]:
@@ -52,7 +61,10 @@ def clashes(listed: Sequence[Listed]) -> Iterator[Problem]:
                 yield Problem(f"{one.path}.name", what, "Name one of the two")
             if identifier == other.pipeline.table.identifier:
                 what = f"{other} already writes {identifier}; a table has one writer"
-                yield Problem(path, what, "Choose another table")
+                tables = (f"{identifier}_{number}" for number in (1, 2))
+                yield Problem(
+                    path, what, f"Choose another table, and read both by a view: {union_view(identifier, tables)}"
+                )
     yield from _tableflow_namespaces(listed)
 
 

@@ -15,6 +15,7 @@ from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.environment import Environment
 from frazil.declaration.pipeline import Pipeline
+from frazil.declaration.several.topic_pattern import TopicPattern
 
 DOCUMENT_VERSION = 2
 """The version of the documents of pipelines."""
@@ -25,28 +26,35 @@ class Document:
     """Pipelines that are deployed together."""
 
     pipelines: Annotated[tuple[Pipeline, ...], "The pipelines, in the order of their declaration."]
+    patterns: Annotated[tuple[TopicPattern, ...], "Patterns of topics, each of which becomes a pipeline."] = ()
 
     def __post_init__(self) -> None:
         validate(self, lambda: check(self.pipelines))
 
 
-def document(pipelines: Sequence[Pipeline]) -> dict[str, Any]:
-    """Return the pipelines as a versioned JSON object; `canonical` makes its bytes, `digest` their name.
+def document(pipelines: Sequence[Pipeline], patterns: Sequence[TopicPattern] = ()) -> dict[str, Any]:
+    """Return pipelines and patterns as a versioned JSON object; `canonical` makes its bytes, `digest` their name.
 
     Raises `InvalidDeclaration` if pipelines conflict with each other.
     """
     problems = check(pipelines)
     if problems:
         raise InvalidDeclaration(problems)
-    return {"version": DOCUMENT_VERSION, "pipelines": [to_json(pipeline) for pipeline in pipelines]}
+    of_patterns = {"patterns": [to_json(pattern) for pattern in patterns]} if patterns else {}
+    return {"version": DOCUMENT_VERSION, "pipelines": [to_json(pipeline) for pipeline in pipelines], **of_patterns}
 
 
 def parse(source: bytes | Mapping[str, Any]) -> tuple[Pipeline, ...]:
-    """Return the pipelines of a document. Nothing is guessed or coerced.
+    """Return the pipelines of a document, see `parse_document`."""
+    return parse_document(source).pipelines
+
+
+def parse_document(source: bytes | Mapping[str, Any]) -> Document:
+    """Return the pipelines and patterns of a document. Nothing is guessed or coerced.
 
     Raises `InvalidDeclaration` with every problem, each with its path in the document.
     """
-    return from_json(Document, members(source, "document", DOCUMENT_VERSION), "").pipelines
+    return from_json(Document, members(source, "document", DOCUMENT_VERSION), "")
 
 
 def environment_document(environment: Environment) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
 
-_OF_TOPIC, _OF_TABLE, _OF_PIPELINE = (
+OF_TOPIC, OF_TABLE, OF_PIPELINE = (
     tuple(field.name for field in fields(cls) if field.name not in derived)
     for cls, derived in ((Topic, {"name"}), (Table, {"identifier"}), (Pipeline, {"topic", "table", "name", "envelope"}))
 )
-SHARED = (*_OF_TOPIC, *_OF_TABLE, *_OF_PIPELINE)
+SHARED = (*OF_TOPIC, *OF_TABLE, *OF_PIPELINE)
 """The names of the fields that several pipelines can share. One table's can also have `name` and `identifier`."""
 
 
@@ -38,7 +38,7 @@ def pipelines(
         values = {"identifier": f"{namespace}.{_folded(table)}", **shared, **overrides.get(table, {})}
         topic, own, rest = (
             {name: values[name] for name in names if name in values}
-            for names in (_OF_TOPIC, ("identifier", *_OF_TABLE), ("name", *_OF_PIPELINE))
+            for names in (OF_TOPIC, ("identifier", *OF_TABLE), ("name", *OF_PIPELINE))
         )
         try:
             made.append(

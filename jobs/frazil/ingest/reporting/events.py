@@ -31,6 +31,9 @@ class Event(StrEnum):
     `KEY_INDEX_BUILT`: keys are found by an index on the driver's disk from now on. `KEY_INDEX_DROPPED`: they are not, and why.
     `KEYS_MAY_BE_FRAMED`: keys of bytes begin as a registry's serialiser writes; two versions of one key would be two rows.
     `PROOF_UNWRITTEN`: the run's proof for the reconciler could not be written, and is written later.
+    `TOPICS_MATCHED`: how many topics match a pattern. It is an event of the pattern, as `SERVICE_UNAVAILABLE` is if they cannot be
+    listed.
+    `TOPIC_GONE`: a topic that matched does not exist any more, and its table stays.
     `LOG_UNVERIFIED`: the last record that was read of a partition is gone, so a truncated log would not be noticed.
     `PIPELINE_RETRIED`: an error that is neither an outage nor a decision; the pipeline starts again after a pause.
 
@@ -63,6 +66,8 @@ class Event(StrEnum):
     KEY_INDEX_BUILT = "key_index_built"
     KEY_INDEX_DROPPED = "key_index_dropped"
     KEYS_MAY_BE_FRAMED = "keys_may_be_framed"
+    TOPICS_MATCHED = "topics_matched"
+    TOPIC_GONE = "topic_gone"
     LOG_UNVERIFIED = "log_unverified"
     PROOF_UNWRITTEN = "proof_unwritten"
 

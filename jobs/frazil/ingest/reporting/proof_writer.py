@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.errors import FrazilError
 from frazil.ingest.reporting.events import Event, Sink
-from frazil.rollout.run_proof import Driver, Reached, RunName
+from frazil.rollout.run_proof import Driver, Reached, RunName, of_pattern
 
 if TYPE_CHECKING:
     from frazil.clients.object_store import ObjectStore
@@ -32,17 +33,20 @@ _SET_BACK = {
 
 
 class Landed:
-    """The progress of each pipeline. Safe to share between threads."""
+    """The progress of each pipeline, and of those that join if there is a pattern. Safe to share between threads."""
 
     def __init__(self, pipelines: Iterable[str]) -> None:
         self._lock = threading.Lock()
         self._reached = dict.fromkeys(pipelines, Reached.NOTHING)
         self._reported: dict[str, int] = {}
+        self._has_patterns = of_pattern(0) in self._reached
 
     def note(self, event: Mapping[str, Any]) -> bool:
         """Note an event of a pipeline. Return whether it changes the proof, as its first one does: the pipeline has its turn."""
         name, reached = str(event.get("pipeline", "")), _reached(event)
         with self._lock:
+            if self._has_patterns and re.fullmatch("[a-z][a-z0-9_]*", name):
+                self._reached.setdefault(name, Reached.NOTHING)
             is_first = name in self._reached and name not in self._reported
             if name in self._reached:
                 self._reported[name] = round(event["time"] * 1000)
@@ -69,6 +73,8 @@ def _reached(event: Mapping[str, Any]) -> Reached | None:
     match event["event"]:
         case Event.BATCH_COMMITTED:
             return Reached.COMMITTED
+        case Event.TOPICS_MATCHED:
+            return Reached.CAUGHT_UP
         case Event.IDLE:
             return Reached.NOTHING if event.get("lag") else Reached.CAUGHT_UP
         case Event.SERVICE_UNAVAILABLE:

@@ -223,6 +223,13 @@ class Lake:
                 what = f"the table's metadata file cannot be read: {(str(error).splitlines() or [''])[0]}"
         raise CatalogUnavailable(what, where=f"table {identifier}", do=_RESTORE)
 
+    def tables(self, namespace: str) -> frozenset[str]:
+        """Return the identifiers of a namespace's tables; none without the namespace. Raises `CatalogUnavailable`."""
+        if not self.has_namespace(namespace):
+            return frozenset()
+        with translated_errors(f"catalog {self._environment.catalog.name}"):
+            return frozenset(".".join(parts) for parts in self._catalog.list_tables(namespace))
+
     def has_namespace(self, namespace: str) -> bool:
         """Return whether the catalog has a namespace. Raises `CatalogUnavailable`."""
         if not self._exists:

@@ -1,0 +1,246 @@
+"""The pipelines of the topics whose names match a pattern: `each_topic(…)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+from frazil.declaration.checks.constraints import Rule, below, between, shown, unknown
+from frazil.declaration.checks.cross_checks import union_view
+from frazil.declaration.checks.declared import declared
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem, Refusal
+from frazil.declaration.engines import Spark
+from frazil.declaration.pipeline import Pipeline
+from frazil.declaration.several.captured_tables import OF_PIPELINE, OF_TABLE, OF_TOPIC
+from frazil.declaration.start import At, Earliest
+from frazil.declaration.table import Table
+from frazil.declaration.topic import Topic
+from frazil.errors import InvalidInput
+
+EXAMPLE = "topic"
+"""The name of topic and table in the pipeline that all topics of a pattern share."""
+INTERNAL = "_"
+"""The first character of the names of internal topics, such as `__consumer_offsets` and `_schemas`."""
+_HOLE = re.compile(r"\{(\w+)\}")
+_SHARED = (*OF_TOPIC, *OF_TABLE, "envelope", *OF_PIPELINE)
+
+
+def _expression_refusal(text: str) -> Refusal | None:
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        return Refusal(f"{shown(text)} is not a regular expression: {error}", r"Write one like 'shop\..*'")
+    return None
+
+
+def _table_refusal(text: str) -> Refusal | None:
+    namespace, dot, name = text.partition(".")
+    if not dot or not re.fullmatch("[a-z0-9_]{1,255}", namespace):
+        return Refusal(f"{shown(text)} does not begin with a namespace", "Write it like 'shop.{topic}'")
+    if not _HOLE.search(name):
+        view = union_view(text, (f"{namespace}.{table}" for table in ("a", "b")))
+        what = f"{shown(text)} is one table for all topics, and a table has one writer"
+        return Refusal(what, f"Write '{namespace}.{{topic}}', and read the tables by a view: {view}")
+    if not re.fullmatch("[a-z0-9_]{1,241}", _HOLE.sub("a", name)):
+        return Refusal(
+            f"{shown(text)} is not the identifier of a table", "Write it like 'shop.{topic}', of a-z, 0-9 and _"
+        )
+    return None
+
+
+_EXPRESSION = Rule(_expression_refusal)
+
+
+@declared
+class TopicPattern:
+    """Topics by a pattern of their names, those to come included. Each becomes a pipeline of its own."""
+
+    match: Annotated[str, "A regular expression of Python that a topic's complete name matches.", _EXPRESSION] = field(
+        kw_only=False
+    )
+    table: Annotated[
+        str,
+        "The identifier of a topic's table: {topic} stands for the topic's name, {name} for a group (?P<name>…) of the pattern.",
+        Rule(_table_refusal),
+    ]
+    pipeline: Annotated[Pipeline, "What all topics share: the pipeline of a topic and a table that are named `topic`."]
+    exclude: Annotated[str | None, "A regular expression of names that do not match.", _EXPRESSION] = None
+    most: Annotated[int, "The most topics that become tables.", between(1, 1000)] = 100
+
+    def _contradictions(self) -> Iterator[Problem]:
+        try:
+            groups = re.compile(self.match).groupindex
+        except (re.error, RecursionError, OverflowError):
+            return
+        for name in _HOLE.findall(self.table):
+            if name != "topic" and name not in groups:
+                yield Problem("table", *unknown(name, ("topic", *groups), "placeholder"))
+        if not isinstance(self.pipeline.start, Earliest | At):
+            what = f"with {self.pipeline.start.kind} the first records of a topic that is made later would be lost"
+            yield Problem("pipeline.start", what, "Choose earliest or a timestamp")
+        if not isinstance(self.pipeline.engine, Spark):
+            yield Problem("pipeline.engine", f"{self.pipeline.engine.kind} needs the names of topics", "Choose spark")
+        if self.pipeline.table.namespace != self.namespace:
+            yield Problem(
+                "pipeline.table.identifier", f"it is not in {self.namespace}", f"Write {self.namespace}.{EXAMPLE}"
+            )
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the tables."""
+        return self.table.partition(".")[0]
+
+    @property
+    def prefix(self) -> str:
+        """The literal text with which each matching name begins; empty if the pattern does not say."""
+        return _literal_prefix(self.match)
+
+    def matches(self, topic: str) -> bool:
+        """Return whether a topic is one of these. Internal topics never are."""
+        if topic.startswith(INTERNAL) or not re.fullmatch(self.match, topic):
+            return False
+        return self.exclude is None or not re.fullmatch(self.exclude, topic)
+
+    def identifier(self, topic: str) -> str:
+        """Return the identifier of a matching topic's table."""
+        found = re.fullmatch(self.match, topic)
+        values: dict[str, str | None] = {**(found.groupdict() if found else {}), "topic": topic}
+        name = _HOLE.sub(lambda hole: _folded(values[hole[1]] or ""), self.table.partition(".")[2])
+        return f"{self.namespace}.{name if name[:1].isalpha() else f't_{name}'}"
+
+    def pipeline_of(self, topic: str) -> Pipeline:
+        """Return the pipeline of a matching topic. Raises `InvalidDeclaration` if its name makes no table."""
+        shared = self.pipeline
+        table = replace(shared.table, identifier=self.identifier(topic))
+        return replace(shared, topic=replace(shared.topic, name=topic), table=table, name=table.name)
+
+
+def each_topic(match: str, *, table: str, exclude: str | None = None, most: int = 100, **shared: Any) -> TopicPattern:
+    r"""Return the topics whose complete names match a regular expression; `frazil run` finds them, new ones within a minute.
+
+        each_topic(r"shop\..*", table="shop.{topic}", value="avro", exclude=r".*\.internal")
+
+    Internal topics, whose names begin with `_`, never match. `table` names the table of each topic: `{topic}` is the topic's name,
+    `{name}` what a group `(?P<name>…)` of the pattern matches, in lower case and with `_` for what no table's name may have.
+    `most` bounds the number of tables. Other named arguments are the fields of `Topic`, `Table` and `Pipeline` that all share.
+
+    Raises `InvalidDeclaration` with the problems of the call.
+    """
+    if problems := [
+        Problem(below("each_topic", name), *unknown(name, _SHARED)) for name in shared if name not in _SHARED
+    ]:
+        raise InvalidDeclaration(problems)
+    if refusal := None if not isinstance(table, str) else _table_refusal(table):
+        raise InvalidDeclaration([Problem("each_topic.table", *refusal)])
+    topic, own, rest = (
+        {name: shared[name] for name in names if name in shared} for names in (OF_TOPIC, OF_TABLE, _REST)
+    )
+    try:
+        pipeline = Pipeline(
+            topic=Topic(EXAMPLE, **topic), table=Table(f"{str(table).partition('.')[0]}.{EXAMPLE}", **own), **rest
+        )
+        return TopicPattern(match, table=table, exclude=exclude, most=most, pipeline=pipeline)
+    except InvalidDeclaration as invalid:
+        raise InvalidDeclaration(_moved(invalid.problems)) from None
+
+
+_REST = ("envelope", *OF_PIPELINE)
+
+
+def _moved(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield problems with the arguments of `each_topic` as their places."""
+    places = (
+        "topic_pattern.pipeline.",
+        "topic_pattern.",
+        "pipeline.topic.",
+        "pipeline.table.",
+        "pipeline.",
+        "topic.",
+        "table.",
+    )
+    for problem in problems:
+        known = next((place for place in places if problem.path.startswith(place)), "")
+        yield problem.moved(known, "each_topic.") if known else problem
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The pipelines of patterns: of topics that exist, and of those that do not exist any more and have a table.
+
+    `refused` says why a topic, or the rest of a pattern's topics, has none.
+    """
+
+    pipelines: tuple[Pipeline, ...] = ()
+    gone: tuple[Pipeline, ...] = ()
+    refused: Mapping[str, InvalidInput] = field(default_factory=dict)
+
+
+def matched(
+    patterns: Sequence[TopicPattern], topics: Collection[str], declared: Iterable[Pipeline], stored: Mapping[str, str]
+) -> Matched:
+    """Return the pipelines of patterns. `topics` exist; `stored` are the topics of the tables that exist, by identifier.
+
+    A declared pipeline has its topic before each pattern, and a pattern before those after it. A topic that has its table keeps
+    it, so that a new one takes neither its table nor its place below the bound.
+    """
+    writers = [*declared]
+    taken = {pipeline.topic.name for pipeline in writers}
+    live, gone, refused = list[Pipeline](), list[Pipeline](), dict[str, InvalidInput]()
+    for pattern in patterns:
+        own = {topic for topic in {*topics, *stored.values()} - taken if pattern.matches(topic)}
+        old = {topic for topic in own if stored.get(pattern.identifier(topic)) == topic}
+        found = sorted(own & {*topics, *old}, key=lambda topic: (topic not in old, topic))
+        taken.update(found)
+        for topic in found[pattern.most :]:
+            what = f"the pattern {pattern.match} matches {len(found)} topics, and most is {pattern.most}"
+            refused[topic] = InvalidInput(what, where=f"topic {topic}", do="Raise most, or exclude topics")
+        for topic in found[: pattern.most]:
+            try:
+                pipeline = pattern.pipeline_of(topic)
+            except InvalidDeclaration as invalid:
+                refused[topic] = InvalidInput(
+                    str(invalid), where=f"topic {topic}", do="Exclude it, or declare it as a pipeline"
+                )
+                continue
+            if refusal := _collision(pipeline, writers, stored):
+                refused[topic] = refusal
+                continue
+            writers.append(pipeline)
+            (live if topic in topics else gone).append(pipeline)
+    return Matched(tuple(live), tuple(gone), refused)
+
+
+def _collision(pipeline: Pipeline, writers: Iterable[Pipeline], stored: Mapping[str, str]) -> InvalidInput | None:
+    """Return why a topic's table is another one's."""
+    topic, mine = pipeline.topic.name, pipeline.table.identifier
+    do = f"Exclude {topic}, and declare it as a pipeline with another table"
+    for other in writers:
+        if {*pipeline.tables} & {*other.tables} or pipeline.name == other.name:
+            shared = f"the table {mine}" if mine in other.tables else f"the name {pipeline.name}"
+            what = f"the topics {topic} and {other.topic.name} would both have {shared}"
+            return InvalidInput(what, where=f"topic {topic}", do=do)
+    if stored.get(mine, topic) != topic:
+        what = f"{mine} is the table of the topic {stored[mine]}"
+        return InvalidInput(what, where=f"topic {topic}", do=do)
+    return None
+
+
+def _folded(name: str) -> str:
+    """Return a name with `_` for what the name of a table may not have."""
+    return re.sub("[^a-z0-9_]", "_", name.lower())
+
+
+def _literal_prefix(expression: str) -> str:
+    if "|" in re.sub(r"\\.|\([^()]*\)|\[[^\]]*\]", "", expression):
+        return ""  # an alternative may begin otherwise
+    prefix, rest = "", expression
+    while found := re.match(r"\\?([-._])|([A-Za-z0-9])", rest):
+        if found[0] == ".":
+            break
+        rest = rest[found.end() :]
+        if rest[:1] in ("*", "?", "+", "{"):
+            break
+        prefix += found[1] or found[2]
+    return prefix

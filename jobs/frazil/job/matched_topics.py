@@ -1,0 +1,88 @@
+"""The pipelines of patterns, from the topics of a cluster and the tables of a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from frazil.declaration import Pipeline
+from frazil.declaration.several.topic_pattern import Matched, TopicPattern, matched
+from frazil.declaration.table import DEAD_LETTERS_SUFFIX
+from frazil.errors import FrazilError
+from frazil.lake.read.stored_tables import Lake
+
+PARALLEL = 8
+"""Tables whose ledgers are read at a time."""
+
+
+class MatchedTopics:
+    """The topics that match some patterns. `names` returns the names of the topics that exist.
+
+    `is_wanted` says of a pipeline's name whether it is to run.
+    """
+
+    def __init__(
+        self,
+        patterns: Sequence[TopicPattern],
+        declared: Iterable[Pipeline],
+        lake: Lake,
+        names: Callable[[], Collection[str]],
+        *,
+        is_wanted: Callable[[str], bool] = lambda name: True,
+    ) -> None:
+        self.patterns = patterns
+        self._declared, self._lake, self._names, self._is_wanted = (*declared,), lake, names, is_wanted
+        self._seen: frozenset[str] | None = None
+
+    @property
+    def most(self) -> int:
+        """The most pipelines of all patterns."""
+        return sum(pattern.most for pattern in self.patterns)
+
+    def look(self) -> Matched:
+        """Return the pipelines of the topics that match now. Raises `KafkaUnavailable` and `CatalogUnavailable`."""
+        if not self.patterns:
+            return Matched()
+        names = frozenset(name for name in self._names() if any(one.matches(name) for one in self.patterns))
+        found = matched(self.patterns, names, self._declared, self._stored(names))
+        self._seen = names
+        live, gone = (tuple(p for p in some if self._is_wanted(p.name)) for some in (found.pipelines, found.gone))
+        return Matched(live, gone, found.refused)
+
+    def look_for_new(self) -> Matched | None:
+        """Return what `look` does if other topics match than in the last one; it needs one request to Kafka otherwise."""
+        names = frozenset(name for name in self._names() if any(one.matches(name) for one in self.patterns))
+        return None if names == self._seen else self.look()
+
+    def _stored(self, names: Collection[str]) -> dict[str, str]:
+        """Return the topics of tables, as their ledgers say: of those that are nobody's table by name, or several topics'."""
+        stored = dict[str, str]()
+        for namespace in dict.fromkeys(pattern.namespace for pattern in self.patterns):
+            tables = self._lake.tables(namespace)
+            of_name = dict[str, list[str]]()
+            for topic in names:
+                pattern = next(one for one in self.patterns if one.matches(topic))
+                of_name.setdefault(pattern.identifier(topic), []).append(topic)
+            declared = {name for pipeline in self._declared for name in pipeline.tables}
+            stored |= {table: of_name[table][0] for table in tables if len(of_name.get(table, ())) == 1}
+            unknown = sorted(t for t in tables - declared - stored.keys() if not t.endswith(DEAD_LETTERS_SUFFIX))
+            stored |= self._read(unknown)
+        return stored
+
+    def _read(self, tables: Sequence[str]) -> dict[str, str]:
+        if not tables:
+            return {}
+        with ThreadPoolExecutor(PARALLEL, thread_name_prefix="tables") as threads:
+            return {
+                table: topic for table, topic in zip(tables, threads.map(self._topic, tables), strict=True) if topic
+            }
+
+    def _topic(self, identifier: str) -> str:
+        """Return the topic of a table; empty if it has none, or cannot be read: its pipeline reports why."""
+        with suppress(FrazilError):
+            table = self._lake.table(identifier)
+            commit = None if table is None else table.newest(identifier.partition(".")[2])
+            if commit is not None and commit.entry.end is not None:
+                return commit.entry.end.topic
+        return ""
