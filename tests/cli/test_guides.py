@@ -130,6 +130,10 @@ def test_a_list_of_topics_becomes_the_tables_of_the_guide(terminal: Callable[...
     terminal("store-project").run(blocks("many-tables.md"))
 
 
+def test_each_topic_of_a_pattern_becomes_a_table_also_a_new_one(terminal: Callable[..., Terminal]) -> None:
+    terminal("plant-project").run(blocks("topic-pattern.md"))
+
+
 def test_one_topic_becomes_the_tables_of_its_types(terminal: Callable[..., Terminal]) -> None:
     terminal("events-project").run(blocks("routes.md"))
 

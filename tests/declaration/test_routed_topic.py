@@ -138,3 +138,16 @@ def test_masks_of_one_table_hide_the_bytes_of_all() -> None:
     made = routes(EVENTS, by=Field("type"), to={"a": T, "b": MASKED})
     assert [one.shape.is_masked for one in made] == [True, True]
     assert [one.shape.is_masked for one in routes(EVENTS, by=Field("type"), to={"a": T})] == [False]
+
+
+def test_a_field_of_the_records_key_is_no_type_where_the_key_fills_its_column() -> None:
+    topic = Topic("t", value=Json(columns=("type string", "id long")), key=Json(columns=("type string", "id long")))
+    to = {"a": Target(Table("s.a"), write=Upsert(key=("type", "id"))), "b": Target(Table("s.b"), write=Upsert())}
+    with pytest.raises(InvalidDeclaration) as raised:
+        routes(topic, by=Field("type"), to=to, otherwise="filter")
+    found = {problem.path: f"{problem.what}. {problem.do}" for problem in raised.value.problems}
+    assert found == {
+        "routes.to['b'].write": "the record's key has the field type, and fills its column. "
+        "Declare key=… of the value, or route by Header(…)"
+    }
+    assert len(routes(topic, by=Field("kind"), to=to, otherwise="filter")) == 2

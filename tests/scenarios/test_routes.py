@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from frazil.audit.topic_tables import TopicVerification, verify_topic
+from frazil.audit.topic_tables import TopicVerification, families, verify_topic
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import (
@@ -36,7 +36,7 @@ from frazil.declaration import (
     WriteMode,
     routes,
 )
-from frazil.errors import InvalidInput, KeysMissing, RolledBack, TooManyRejected, TopicRecreated
+from frazil.errors import InvalidInput, KeysMissing, OffsetsLost, RolledBack, TooManyRejected, TopicRecreated
 from frazil.ingest.batch import routed_read, staging
 from frazil.ingest.batch.routed_read import RoutedRead
 from frazil.ingest.preview.preview import preview
@@ -641,3 +641,38 @@ def test_a_large_batch_is_read_once_and_divided(shop_of: ShopOf, monkeypatch: py
         assert ids(shop, pipelines[0]) == [n for n in range(0, 300, 4) if n % 20]
         assert ids(shop, pipelines[2]) == [n for n in range(2, 300, 4) if n not in (2,)]
     assert kept(shop) == []
+
+
+def test_tables_whose_gaps_are_others_are_compared_with_the_sum_of_them(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    placed, paid, other = pipelines = by_field(shop, otherwise=table(shop, "other"))
+    shop.produce([row("placed", 0), row("paid", 0), row("x", 0)])
+    drained(shop, pipelines)
+    for owner, type_, others in ((placed, "placed", (paid, other)), (paid, "paid", (placed, other))):
+        last = shop.produce([row(type_, number) for number in range(10)])[-1][1]
+        drained(shop, others)
+        shop.delete_records(last + 1)
+        shop.produce([row("x", 99)])
+        assert isinstance(shop.drained(owner)[owner.name].error, OffsetsLost)
+        shop.accept(Accepted.OFFSETS_LOST, owner)
+        drained(shop, pipelines)
+    found = together(shop, pipelines)
+    assert (found.outcome, found.is_complete, found.nowhere) == ("proven", True, 20), found.findings
+
+
+def test_a_topic_that_is_routed_twice_by_the_same_types_is_compared_route_by_route(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    raw = by_field(shop)
+    masked = routes(
+        raw[0].topic,
+        by=Field("type"),
+        to={
+            "placed": Target(table(shop, "masked"), shape=Shape(mask={"ref.kind": Redact()})),
+            ("paid", "refunded"): table(shop, "more"),
+        },
+    )
+    shop.produce([row("placed", 1), row("paid", 2), row("x", 3)])
+    drained(shop, (*raw, *masked))
+    assert families((*raw, *masked)) == [[*raw], [*masked]]
+    assert families((raw[0], masked[1], raw[1], masked[0])) == [[raw[0], masked[1]], [raw[1], masked[0]]]
+    assert [together(shop, one).outcome for one in families((*raw, *masked))] == ["proven", "proven"]

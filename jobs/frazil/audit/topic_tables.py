@@ -57,12 +57,24 @@ class TopicVerification:
 
 
 def families(pipelines: Sequence[Pipeline]) -> list[list[Pipeline]]:
-    """Return the pipelines of each route of a topic; those without a route are in none."""
-    found: dict[object, list[Pipeline]] = {}
+    """Return the pipelines of each route of a topic; those without a route are in none.
+
+    A topic may be routed twice by the same types. Then each type is in each route once, in the order of the declaration.
+    """
+    found: dict[object, list[list[Pipeline]]] = {}
     for one in pipelines:
         if (route := one.shape.route) is not None:
-            found.setdefault((route.by, frozenset((*route.types, *route.others))), []).append(one)
-    return [*found.values()]
+            known = found.setdefault((route.by, frozenset((*route.types, *route.others))), [])
+            mine = next((family for family in known if not any(_is_same_place(one, other) for other in family)), None)
+            if mine is None:
+                known.append(mine := [])
+            mine.append(one)
+    return [family for known in found.values() for family in known]
+
+
+def _is_same_place(one: Pipeline, other: Pipeline) -> bool:
+    a, b = one.shape.route, other.shape.route
+    return a is not None and b is not None and a.types == b.types
 
 
 @dataclass(slots=True)
@@ -168,7 +180,8 @@ def _limit(accounts: Sequence[tuple[bool, Mapping[int, Total]]], partition: int,
     """Return how many offsets may be nowhere, as the accounts of the tables say; None if no table is compared.
 
     If the route leaves no record to no table (`has_rest`) and all tables are compared, they are gaps, and what a table has left out
-    of its own records. Else they are no more than any compared table lacks.
+    of its own records. Compaction and retention may have made other gaps for each table, so the bound is the sum of them. Else they
+    are no more than any compared table lacks.
     """
     of = [(has_key, at.get(partition, Total(0))) for has_key, at in accounts]
     lacks = [one.filtered + one.skipped + one.gaps + one.deleted for has_key, one in of if not has_key]
@@ -176,8 +189,7 @@ def _limit(accounts: Sequence[tuple[bool, Mapping[int, Total]]], partition: int,
         return None
     if not has_rest or any(has_key for has_key, _ in of):
         return min(lacks)
-    gaps = max(one.gaps for _, one in of)
-    return gaps + sum(one.filtered - one.routed + one.skipped + one.deleted for _, one in of)
+    return sum(one.gaps + one.filtered - one.routed + one.skipped + one.deleted for _, one in of)
 
 
 def _findings(topic: str, partition: int, tally: Tally, limit: int | None, *, is_certain: bool) -> list[Finding]:

@@ -169,7 +169,7 @@ def produce(
     from frazil.local.produce.produce import produce as send
     from frazil.local.services import running
 
-    declared = next((one.topic for one in declared_if_any(file) if one.topic.name == topic), None)
+    declared = declared_if_any(file).topic(topic)
     wanted = Wanted(topic=topic, declared=declared, format=value_format, schema=schema, key=key, partitions=partitions)
     services = running(project_folder())
     lines = read_records(records, sys.stdin.buffer if sys.stdin is not None else None)

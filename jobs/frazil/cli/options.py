@@ -145,9 +145,9 @@ def environment_name(env: str | None, option: str | None) -> str:
     return chosen
 
 
-def declared_if_any(file: Path) -> tuple[Pipeline, ...]:
-    """Return the declared pipelines; none if the file of a default does not exist, for commands that do not need it."""
-    return () if _is_omitted("file") and not file.exists() else declaration_file.declared(file)
+def declared_if_any(file: Path) -> declaration_file.Found:
+    """Return what the file declares; nothing if the file of a default does not exist, for commands that do not need it."""
+    return declaration_file.Found(()) if _is_omitted("file") and not file.exists() else declaration_file.found(file)
 
 
 def _source(parameter: str) -> str:

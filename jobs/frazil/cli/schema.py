@@ -20,6 +20,7 @@ from frazil.cli.options import (
     declared_if_any,
     flag,
 )
+from frazil.declaration import each_topic
 from frazil.errors import InvalidInput, KafkaUnavailable, TopicMissing
 from frazil.exit_codes import Exit
 from frazil.project import declaration_file, environments
@@ -40,6 +41,11 @@ LIST_SECONDS, SAMPLE_SECONDS = 3.0, 10.0
 def topics(
     topic: Annotated[str | None, argument("TOPIC", "One topic, with a declaration for it.")] = None,
     every: Annotated[bool, flag("--all", "Include internal topics (names that begin with _).")] = False,
+    match: Annotated[str | None, flag("--match", "Topics whose names match, and their tables.", "REGEX")] = None,
+    exclude: Annotated[str | None, flag("--exclude", "With --match: topics to leave out.", "REGEX")] = None,
+    table_of: Annotated[
+        str | None, flag("--table", "With --match: the tables, such as shop.{topic}.", "TEMPLATE")
+    ] = None,
     file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
     as_json: AsJson = False,
@@ -49,35 +55,60 @@ def topics(
     For example: frazil schema topics orders
 
     Formats are guesses from the newest few records.
+    --match shows what each_topic(REGEX) would land, and where.
     Commits no offsets, and joins no consumer group.
 
     Exit codes: 0 listed; 2; 3 the broker is unavailable, or has no such topic
     """
-    from frazil.status.topic_listing import guessed_declaration, listed, schema_types
+    from frazil.job.matched_topics import MatchedTopics
+    from frazil.lake.read.stored_tables import Lake
+    from frazil.status.topic_listing import guessed_declaration, listed, namespace_of, schema_types
 
-    declared = declared_if_any(file)
+    if match is None and (exclude is not None or table_of is not None):
+        raise InvalidInput("--exclude and --table belong to --match", do="Give --match, too")
+    if match is not None and topic is not None:
+        raise InvalidInput("--match and TOPIC exclude each other", do="Give one of them")
+    of_file = declared_if_any(file)
+    declared, patterns = of_file.pipelines, of_file.patterns
+    if match is not None:
+        template = table_of if table_of is not None else f"{namespace_of(declared)}.{{topic}}"
+        patterns = (each_topic(match, table=template, exclude=exclude, value="bytes"),)
     kafka, registry = _opened(env)
-    spans = kafka.topics(lambda name: name == topic if topic is not None else every or not name.startswith("_"))
+    known = MatchedTopics(patterns, declared, Lake(environments.environment(env), command_secrets().read), kafka.names)
+    found_topics = known.look()
+
+    def is_wanted(name: str) -> bool:
+        if topic is not None:
+            return name == topic
+        return patterns[0].matches(name) if match is not None else every or not name.startswith("_")
+
+    spans = kafka.topics(is_wanted)
     if topic is not None and not spans:
         raise _missing(topic)
     newest = kafka.newest(spans, seconds=LIST_SECONDS)
     types, why = schema_types((record for records in newest.values() for record in records), registry)
-    found = [listed(one, newest.get(one.name, []), declared, types.get) for one in spans]
+    readers = (*declared, *found_topics.pipelines)
+    found = [listed(one, newest.get(one.name, []), readers, types.get) for one in spans]
     line = guessed_declaration(topic, newest.get(topic, []), declared, types.get) if topic is not None else ""
     note = f"Formats of frames are unknown: {why}" if why is not None else ""
     if as_json:
         shown = [{**asdict(one), **({"declaration": line} if line else {})} for one in found]
-        show_json({"topics": shown, **({"note": note} if note else {})})
+        refused = {name: str(error) for name, error in found_topics.refused.items()}
+        show_json({"topics": shown, **({"note": note} if note else {}), **({"refused": refused} if refused else {})})
         return
     numbers = ("partitions", "records")
-    rows = table("topic", *numbers, "value (guess)", "key (guess)", "pipeline", right=numbers, drop=("partitions",))
+    of_last = "table" if match is not None else "pipeline"
+    rows = table("topic", *numbers, "value (guess)", "key (guess)", of_last, right=numbers, drop=("partitions",))
     for one in found:
-        texts = (one.value_format_guess, one.key_format_guess, ", ".join(one.pipelines))
+        last = one.tables if match is not None else one.pipelines
+        texts = (one.value_format_guess, one.key_format_guess, ", ".join(last))
         rows.add_row(one.topic, number(one.partitions), number(one.records), *(text or "–" for text in texts))
     out().print(rows if found else "no topics")
     if line:
         out().print()
         say(line)
+    for error in found_topics.refused.values():
+        say(str(error), "yellow")
     if note:
         say(note, "yellow")
 
@@ -153,7 +184,7 @@ def infer(
     if is_written := existing is None or (bool(added) and force):
         write_at_once(place, text.encode())
     try:
-        declared = declared_if_any(file)
+        declared = declared_if_any(file).pipelines
     except InvalidInput:  # such a declaration may be in need of the schema file
         declared = ()
     at = Path(os.path.relpath(place, file.parent)).as_posix()

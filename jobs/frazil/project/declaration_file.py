@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from frazil.declaration import Environment, InvalidDeclaration, Pipeline, Problem, TopicPattern, parse_document
+from frazil.declaration import Environment, InvalidDeclaration, Pipeline, Problem, Topic, TopicPattern, parse_document
 from frazil.declaration.checks.cross_checks import Listed, clashes, misfits
 from frazil.declaration.checks.validation import named
 from frazil.errors import InvalidInput
@@ -38,6 +38,14 @@ class Found(NamedTuple):
     def pipelines(self) -> tuple[Pipeline, ...]:
         """The pipelines without their places."""
         return tuple(one.pipeline for one in self.listed)
+
+    def topic(self, name: str) -> Topic | None:
+        """Return a topic as it is declared, by itself or by a pattern; None if it is not."""
+        one = next((one for one in self.pipelines if one.topic.name == name), None)
+        pattern = next((each for each in self.patterns if each.matches(name)), None)
+        if one is None and pattern is not None:
+            one = pattern.pipeline_of(name)
+        return one.topic if one is not None else None
 
     @property
     def examples(self) -> tuple[Listed, ...]:

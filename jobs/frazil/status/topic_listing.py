@@ -144,13 +144,15 @@ class Listed:
     key_format_guess: str | None
     sampled_records: int
     pipelines: tuple[str, ...]
+    tables: tuple[str, ...]
 
 
 def listed(topic: TopicSpans, records: list[Record], declared: Iterable[Pipeline], type_of: TypeOf) -> Listed:
     """Return a topic with the guesses from its newest records."""
     value, key = (" and ".join(forms) or None for forms in _guesses(records, type_of))
-    readers = tuple(pipeline.name for pipeline in declared if pipeline.topic.name == topic.name)
-    return Listed(topic.name, len(topic.spans), topic.records, value, key, len(records), readers)
+    readers = [pipeline for pipeline in declared if pipeline.topic.name == topic.name]
+    names, tables = tuple(one.name for one in readers), tuple(one.table.identifier for one in readers)
+    return Listed(topic.name, len(topic.spans), topic.records, value, key, len(records), names, tables)
 
 
 def guessed_declaration(topic: str, records: list[Record], declared: Iterable[Pipeline], type_of: TypeOf) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from frazil.declaration.checks.validation import chosen
 from frazil.declaration.formats import Avro, Bytes, JsonSchema, Protobuf, Text
 from frazil.declaration.options import ErrorMode, SubjectStrategy
 from frazil.declaration.pipeline import Pipeline
-from frazil.declaration.route import By, RecordName, Rest, Route
+from frazil.declaration.route import By, Field, RecordName, Rest, Route
 from frazil.declaration.shape import Shape
 from frazil.declaration.start import Start
 from frazil.declaration.table import Table
@@ -154,6 +154,24 @@ def _problems(topic: Any, by: By, to: Any, otherwise: Any, shared: Mapping[str, 
             seen.add(one)
     if isinstance(by, RecordName):
         yield from _name_problems(topic)
+    if isinstance(by, Field):
+        yield from _key_problems(topic, by, [*to.items(), ("otherwise", otherwise)], shared)
+
+
+def _key_problems(
+    topic: Topic, by: Field, targets: Iterable[tuple[object, Any]], shared: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Yield the tables that have the type from the record's key, which is not a value's."""
+    names = {column.partition(" ")[0] for column in topic.key.columns or ()}
+    if by.path.partition(".")[0] not in names:
+        return
+    for types, target in targets:
+        own = target.write if isinstance(target, Target) else None
+        write = own if own is not None else chosen(Pipeline, {"write": shared.get("write", Append())})["write"]
+        if isinstance(target, Target | Table) and isinstance(write, WriteMode) and write.has_key and write.key is None:
+            place = "routes.otherwise" if types == "otherwise" else f"routes.to[{shown(types)}]"
+            what = f"the record's key has the field {by.path}, and fills its column"
+            yield Problem(f"{place}.write", what, "Declare key=… of the value, or route by Header(…)")
 
 
 def _name_problems(topic: Topic) -> Iterator[Problem]:

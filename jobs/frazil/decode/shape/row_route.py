@@ -114,7 +114,10 @@ def row_route(pipeline: Pipeline, source: Struct, row: str, of_key: Collection[s
         of = found if isinstance(found, Struct) else Struct(())
         one = next((each for each in of.fields if folded(each.name) == folded(name)), None)
         if not names and one is not None and one.name in of_key:
-            raise _unfit(pipeline, f"the field {one.name} is one of the record's key, which a value may lack", of)
+            what, do = f"the field {one.name} is one of the record's key, which a value may lack", "Route by Header(…)"
+            raise InvalidInput(
+                what, where=f"pipeline {pipeline.name}, shape.route", do=f"{do}, or name a key of the value"
+            )
         if one is None:
             raise _unfit(pipeline, f"the rows have no field {route.by.path}", of)
         names.append(one.name)
