@@ -145,7 +145,7 @@ def test_a_field_of_the_records_key_is_no_type_where_the_key_fills_its_column() 
     to = {"a": Target(Table("s.a"), write=Upsert(key=("type", "id"))), "b": Target(Table("s.b"), write=Upsert())}
     with pytest.raises(InvalidDeclaration) as raised:
         routes(topic, by=Field("type"), to=to, otherwise="filter")
-    found = {problem.path: f"{problem.what}. {problem.do}" for problem in raised.value.problems}
+    found = {problem.path: str(problem) for problem in raised.value.problems}
     assert found == {
         "routes.to['b'].write": "the record's key has the field type, and fills its column. "
         "Declare key=… of the value, or route by Header(…)"

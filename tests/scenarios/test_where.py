@@ -396,6 +396,11 @@ def test_a_version_that_lost_a_field_of_the_condition_stops(shop_of: ShopOf) -> 
     with pytest.raises(InvalidInput, match="the newest version of the schema has no field status"):
         shop.drain()
     declared = shop.pipeline
+    for condition in ("lower(status) <> 'test'", "coalesce(status, cast(at.day as string)) <> 'test'"):
+        shop.pipeline = replace(declared, shape=Shape(where=condition))
+        with pytest.raises(InvalidInput, match="has no field status"):
+            shop.drain()
+    assert [row["id"] for row in shop.landed()] == [1]
     shop.pipeline = replace(declared, shape=Shape(where="at.day > 0"))
     with pytest.raises(InvalidInput, match=r"has no field at\.day"):
         shop.drain()

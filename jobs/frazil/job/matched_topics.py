@@ -56,7 +56,7 @@ class MatchedTopics:
         return None if names == self._seen else self.look()
 
     def _stored(self, names: Collection[str]) -> dict[str, str]:
-        """Return the topics of tables, as their ledgers say: of those that are nobody's table by name, or several topics'."""
+        """Return the topics of tables, as their ledgers say: of those that no topic, or more than one, would have by its name."""
         stored = dict[str, str]()
         for namespace in dict.fromkeys(pattern.namespace for pattern in self.patterns):
             tables = self._lake.tables(namespace)

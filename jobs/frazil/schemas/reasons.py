@@ -85,7 +85,7 @@ MESSAGES = {
     Reason.OPERATION_UNKNOWN: "the change event has an unknown operation, or writes a row and has none",
     Reason.NO_CHANGE: "the event changes no row, such as a logical decoding message",
     Reason.TRUNCATED: "the source's table was truncated",
-    Reason.VALUE_UNAVAILABLE: "the change leaves out a value, and neither an earlier change nor the table has it",
+    Reason.VALUE_UNAVAILABLE: "the change omits a value, and neither the table nor an earlier change of a row that matches has it",
     Reason.OMITTED_VALUE: "the source leaves out a value that the declared shape reads; with REPLICA IDENTITY FULL it has all",
     Reason.TRANSFORM_FAILED: "a declared expression fails for the record",
     Reason.EVENT_TIME: "the time of the event is beyond the declared bounds",

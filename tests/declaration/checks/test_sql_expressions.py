@@ -95,20 +95,6 @@ def test_an_expression_is_the_same_after_it_was_written() -> None:
         assert row_expression(once).sql("t").replace("`t`.`t`.", "`t`.") == once
 
 
-@pytest.mark.parametrize(
-    ("text", "needed"),
-    [
-        ("a <> 'x' and (B.c > 1) and not d in (1, 2)", {("a",), ("b", "c"), ("d",)}),
-        ("a is not null and 'x' = e and f between 1 and g", {("a",), ("e",), ("f",)}),
-        ("a <> 'x' or b = 1", set()),
-        ("coalesce(a, b) <> 'x' and (a is null or a <> 'x') and not (a = 1 and b = 2) and a <=> 'x'", set()),
-        ("lower(a) = 'x' and a is null and case when a = 1 then true else b = 2 end", set()),
-    ],
-)
-def test_columns_are_needed_without_which_it_is_never_true(text: str, needed: set[tuple[str, ...]]) -> None:
-    assert set(row_expression(text).needed) == needed
-
-
 def test_the_parts_that_may_fail_are_calls_casts_and_divisions() -> None:
     text = "case when cast(s as int) / n > 1 then lower(s) = 'a' end and not n = 2"
     found = [part for part, _ in row_expression(text).parts("_row")]

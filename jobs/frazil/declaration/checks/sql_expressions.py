@@ -6,7 +6,7 @@ Spark gets no text of a declaration, only what is rendered from the tree; what `
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil.declaration.checks.constraints import LONG_MAX, shown
+from frazil.declaration.checks.null_values import may_be
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 
 if TYPE_CHECKING:
@@ -78,25 +79,9 @@ class RowExpression:
         """The columns that it reads, each with the fields in it."""
         return tuple(dict.fromkeys(tuple(map(str.lower, path)) for path in _paths(_read(self.text))))
 
-    @property
-    def needed(self) -> tuple[tuple[str, ...], ...]:
-        """Those of `paths` without whose value it is never true: the columns that a part, joined to others by `and`, compares."""
-        from sqlglot import expressions as e
-
-        parts, found = [_read(self.text)], list[tuple[str, ...]]()
-        compares = (e.EQ, e.NEQ, e.GT, e.GTE, e.LT, e.LTE, e.In, e.Like, e.ILike, e.Between)
-        for part in parts:  # grows
-            one, is_not = part.unnest(), False
-            if isinstance(one, e.Not):
-                one, is_not = one.this.unnest(), True
-            if isinstance(one, e.And) and not is_not:
-                parts += [one.this, one.expression]
-            elif isinstance(one, compares) or (is_not and isinstance(one, e.Is) and isinstance(one.expression, e.Null)):
-                sides = (side.unnest() for side in (one.this, one.args.get("expression")) if side is not None)
-                found += (
-                    tuple(each.name.lower() for each in side.parts) for side in sides if isinstance(side, e.Column)
-                )
-        return tuple(dict.fromkeys(found))
+    def may_be_true(self, nulls: Collection[tuple[str, ...]]) -> bool:
+        """Return whether it may be true where these columns, or fields in them, are null; see `paths`."""
+        return True in may_be(_read(self.text), nulls)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ class TopicPattern:
     )
     table: Annotated[
         str,
-        "The identifier of a topic's table: {topic} stands for the topic's name, {name} for a group (?P<name>…) of the pattern.",
+        "The identifier of a topic's table: {topic} is replaced by the topic's name, {name} by a group (?P<name>…) of the pattern.",
         Rule(_table_refusal),
     ]
     pipeline: Annotated[Pipeline, "What all topics share: the pipeline of a topic and a table that are named `topic`."]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -136,27 +137,31 @@ def check_fields(pipeline: Pipeline, versions: Sequence[Struct], of_key: Collect
     A condition would be true for none of its records, so that upserts would delete their rows; by a route they would have no type.
     """
     condition, route = pipeline.shape.condition, pipeline.shape.route
-    needed = dict.fromkeys(condition.needed, "where") if condition is not None else {}
-    if route is not None and isinstance(route.by, Field):
-        needed[tuple(route.by.path.lower().split("."))] = "route"
-    if not needed or not versions:
+    if (condition is None and route is None) or not versions:
         return
     *earlier, newest = versions
     names = {name for each in newest.origins for name in each}
     same = [row for row in earlier if names == {name for each in row.origins for name in each}]
-    for path, part in needed.items():
-        if path[0] not in of_key and not _has(newest, path) and any(_has(row, path) for row in same):
-            effect, do = (
-                "would match",
-                "Declare a condition that is true without it, such as coalesce(new, old) = 'a', or r",
-            )
-            if part == "route":
-                effect, do = "has a type", "R"
-            raise InvalidInput(
-                f"the newest version of the schema has no field {'.'.join(path)}, so that no record of it {effect}",
-                where=f"pipeline {pipeline.name}, shape.{part}",
-                do=f"{do}egister a version with it",
-            )
+
+    def is_lost(path: Sequence[str]) -> bool:
+        return path[0] not in of_key and not _has(newest, path) and any(_has(row, path) for row in same)
+
+    def refuse(part: str, lost: Sequence[Sequence[str]], effect: str, do: str) -> NoReturn:
+        fields = " and ".join(".".join(path) for path in lost)
+        raise InvalidInput(
+            f"the newest version of the schema has no field {fields}, so that no record of it {effect}",
+            where=f"pipeline {pipeline.name}, shape.{part}",
+            do=do,
+        )
+
+    if condition is not None and (lost := [path for path in condition.paths if is_lost(path)]):
+        do = "Declare a condition that is true without it, such as coalesce(new, old) = 'a', or register a version with it"
+        if not condition.may_be_true(lost):
+            refuse("where", lost, "would match", do)
+    if route is not None and isinstance(route.by, Field):
+        path = route.by.path.lower().split(".")
+        if is_lost(path):
+            refuse("route", [path], "has a type", "Register a version with it")
 
 
 def _has(of: Type, path: Sequence[str]) -> bool:

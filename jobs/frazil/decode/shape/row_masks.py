@@ -58,7 +58,7 @@ def _struct(of: Struct, tree: Tree, path: tuple[str, ...], where: str) -> Struct
         if found[each.name] is None and (name := folded(each.source)) in tree:
             here, there = (".".join((*path, one)) for one in (each.name, name))
             raise InvalidInput(
-                f"{here} has the name {there} in other letters, which is masked", where=where, do=f"Mask {here}, too"
+                f"{here} is another field with the name {there}, which is masked", where=where, do=f"Mask {here}, too"
             )
     return replace(of, fields=tuple(_field(each, tree.get(found[each.name] or ""), path, where) for each in of.fields))
 

@@ -1,0 +1,102 @@
+"""What an SQL expression may be where some of its columns are null: true, false or null, by SQL's three-valued logic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
+
+Path = tuple[str, ...]
+Values = frozenset[bool | None]
+"""What an expression may be. A value that is not a boolean is `_VALUE`."""
+_VALUE: Values = frozenset({True, False})
+_ANY: Values = frozenset({True, False, None})
+_NULL: Values = frozenset({None})
+_FIRST_VALUE, _OF_ANY_VALUE = ("coalesce", "ifnull", "nvl"), ("concat_ws", "greatest", "least")
+
+
+def may_be(tree: Expr, nulls: Collection[Path]) -> Values:
+    """Return what an expression may be if the columns or fields `nulls` (in lower case) are null, and all others are anything.
+
+    An expression of which nothing else is known is null if one of its parts is, as most functions of SQL are.
+    """
+    from sqlglot import expressions as e
+
+    def of(node: Expr) -> Values:
+        return may_be(node, nulls)
+
+    match node := tree.unnest():
+        case e.Column():
+            path = tuple(part.name.lower() for part in node.parts)
+            return _NULL if any(path[: len(one)] == one for one in nulls) else _ANY
+        case e.Null():
+            return _NULL
+        case e.Boolean():
+            return frozenset({bool(node.this)})
+        case e.Not():
+            return frozenset(None if one is None else not one for one in of(node.this))
+        case e.And() | e.Or():
+            decides = isinstance(node, e.Or)  # the value of one side that decides alone
+            pairs = [(a, b) for a in of(node.this) for b in of(node.expression)]
+            return frozenset(decides if decides in pair else None if None in pair else not decides for pair in pairs)
+        case e.Is():
+            wanted = None if isinstance(node.expression, e.Null) else bool(node.expression.this)
+            return frozenset(one is wanted for one in of(node.this))
+        case e.NullSafeEQ():
+            return _VALUE
+        case e.Case():
+            return _of_case(node, nulls)
+        case e.Between() if of(node.this) != _NULL:
+            bounds = (of(node.args["low"]), of(node.args["high"]))
+            return frozenset({None, False}) if _NULL in bounds else _ANY
+        case e.In():
+            return _strict([of(node.this)])
+        case e.Anonymous():
+            return _of_function(node.name.lower(), [of(each) for each in node.expressions])
+        case e.Literal() | e.RawString() | e.Identifier() | e.DataType() | e.Var():
+            return _VALUE
+    return _strict(map(of, node.iter_expressions()))
+
+
+def _strict(parts: Iterable[Values]) -> Values:
+    return _NULL if _NULL in list(parts) else _ANY
+
+
+def _of_function(name: str, arguments: list[Values]) -> Values:
+    if name in _FIRST_VALUE:
+        found, is_open = frozenset[bool | None](), True
+        for one in arguments:
+            if is_open:
+                found |= one - _NULL
+                is_open = None in one
+        return found | _NULL if is_open else found
+    if name in ("isnull", "isnotnull"):
+        return frozenset((one is None) is (name == "isnull") for one in arguments[0])
+    if name == "if":
+        return _chosen([(arguments[0], arguments[1])], arguments[2] if len(arguments) > 2 else _NULL)
+    if name == "nullif":
+        return _strict(arguments[:1])
+    return _ANY if name in _OF_ANY_VALUE else _strict(arguments)
+
+
+def _of_case(node: Expr, nulls: Collection[Path]) -> Values:
+    compared, other = node.args.get("this"), node.args.get("default")
+    branches = []
+    for each in node.args["ifs"]:
+        condition = may_be(each.this, nulls)
+        if compared is not None:
+            condition = _strict([condition, may_be(compared, nulls)])
+        branches.append((condition, may_be(each.args["true"], nulls)))
+    return _chosen(branches, _NULL if other is None else may_be(other, nulls))
+
+
+def _chosen(branches: Iterable[tuple[Values, Values]], other: Values) -> Values:
+    found = frozenset[bool | None]()
+    for condition, value in branches:
+        if True in condition:
+            found |= value
+        if condition == {True}:
+            return found
+    return found | other
