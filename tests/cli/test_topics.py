@@ -73,6 +73,7 @@ def test_topics_are_listed_with_what_they_hold_and_who_reads_them(place: LocalSe
         "key_format_guess": "text",
         "sampled_records": 6,
         "pipelines": ["reader"],
+        "tables": ["shop.a"],
     }
     formats = {topic: (one["value_format_guess"], one["key_format_guess"]) for topic, one in mine.items()}
     assert formats[f"{name}.b"] == ("json", "bytes")

@@ -77,7 +77,7 @@ def test_a_file_declares_them_with_and_without_a_list(tmp_path):
     file = tmp_path / "pipelines.py"
     for text in (FILE, f"{FILE}pipelines = shop\n", f"{FILE}pipelines = [*shop]\n"):
         file.write_text(text, "utf-8")
-        assert [one.pipeline.name for one in found(file)] == ["orders", "items"]
+        assert [one.pipeline.name for one in found(file).listed] == ["orders", "items"]
 
 
 def test_a_file_reports_the_line_of_the_call(tmp_path):

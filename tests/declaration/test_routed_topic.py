@@ -147,7 +147,7 @@ def test_a_field_of_the_records_key_is_no_type_where_the_key_fills_its_column() 
         routes(topic, by=Field("type"), to=to, otherwise="filter")
     found = {problem.path: str(problem) for problem in raised.value.problems}
     assert found == {
-        "routes.to['b'].write": "the record's key has the field type, and fills its column. "
+        "routes.to['b'].write": "routes.to['b'].write: the record's key has the field type, and fills its column. "
         "Declare key=… of the value, or route by Header(…)"
     }
-    assert len(routes(topic, by=Field("kind"), to=to, otherwise="filter")) == 2
+    assert len(routes(topic, by=Header("type"), to=to, otherwise="filter")) == 2

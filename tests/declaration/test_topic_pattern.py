@@ -22,7 +22,7 @@ from frazil.declaration import (
     parse_document,
 )
 from frazil.declaration.documents.document import document
-from frazil.declaration.several.topic_pattern import Matched, matched
+from frazil.job.matched_topics import Matched, matched
 
 
 def topics(found: Matched) -> list[str]:

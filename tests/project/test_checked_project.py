@@ -37,7 +37,7 @@ def paths(*, with_project: bool = True, choice: str | None = None) -> list[str]:
 
 @pytest.mark.usefixtures("folder")
 def test_a_project_without_problems_gives_its_pipelines() -> None:
-    (listed,) = checked_pipelines(Path("pipelines.py"), choice="dev", with_project=True)
+    (listed,) = checked_pipelines(Path("pipelines.py"), choice="dev", with_project=True).listed
     assert listed.pipeline.name == "orders"
 
 

@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("project", [LOCAL, PLAIN, CONFLUENT], ids=lambda project: project.cluster)
 def test_a_new_project_has_no_problem_and_its_test_passes(folder: Path, project: NewProject) -> None:
     write_files(folder, project.files("0.1.0"))
-    (listed,) = checked_pipelines(Path("pipelines.py"), choice=None, with_project=True)
+    (listed,) = checked_pipelines(Path("pipelines.py"), choice=None, with_project=True).listed
     assert listed.pipeline.table.identifier == "shop.orders"
     if project is not CONFLUENT:
         return

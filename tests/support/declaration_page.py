@@ -19,7 +19,7 @@ from frazil.declaration.checks.validation import Hint, hints, taken_apart
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "declaration.md"
 PARTS = (
     *("pipeline", "topic", "formats", "table", "write_modes", "envelopes", "shape", "route"),
-    *("several.routed_topic", "start", "engines", "options"),
+    *("several.routed_topic", "several.topic_pattern", "start", "engines", "options"),
     *("environment", "secret", "catalogs"),
 )
 HEAD = """<!-- Written from the dataclasses in jobs/frazil/declaration by `python -m tests.support.declaration_page`; do not edit. -->

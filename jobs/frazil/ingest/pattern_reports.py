@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from frazil.declaration.several.topic_pattern import Matched
 from frazil.errors import FrazilError
 from frazil.ingest.guard import Outcome, report_error, reporter
 from frazil.ingest.reporting.events import Event, Reporter, Sink
 from frazil.job.context import JobContext
-from frazil.job.matched_topics import MatchedTopics
+from frazil.job.matched_topics import Matched, MatchedTopics
 from frazil.rollout.run_proof import of_pattern
 
 

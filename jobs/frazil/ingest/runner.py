@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
-from frazil.declaration.several.topic_pattern import Matched
 from frazil.errors import FrazilError, JvmEnded, ServiceUnavailable
 from frazil.ingest.guard import (
     Outcome,
@@ -29,7 +28,7 @@ from frazil.ingest.reporting.events import Sink
 from frazil.ingest.setup.table_setup import read_ledger
 from frazil.ingest.spark_errors import explained
 from frazil.job.context import JobContext
-from frazil.job.matched_topics import MatchedTopics
+from frazil.job.matched_topics import Matched, MatchedTopics
 from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.spark_session import jvm_answers
 

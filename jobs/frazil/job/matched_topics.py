@@ -2,18 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
 
-from frazil.declaration import Pipeline
-from frazil.declaration.several.topic_pattern import Matched, TopicPattern, matched
+from frazil.declaration import InvalidDeclaration, Pipeline
+from frazil.declaration.several.topic_pattern import TopicPattern
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, InvalidInput
 from frazil.lake.read.stored_tables import Lake
 
 PARALLEL = 8
 """Tables whose ledgers are read at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The pipelines of patterns: of topics that exist, and of those that do not exist any more and have a table.
+
+    `refused` says why a topic, or the rest of a pattern's topics, has none.
+    """
+
+    pipelines: tuple[Pipeline, ...] = ()
+    gone: tuple[Pipeline, ...] = ()
+    refused: Mapping[str, InvalidInput] = field(default_factory=dict)
+
+
+def matched(
+    patterns: Sequence[TopicPattern], topics: Collection[str], declared: Iterable[Pipeline], stored: Mapping[str, str]
+) -> Matched:
+    """Return the pipelines of patterns. `topics` exist; `stored` are the topics of the tables that exist, by identifier.
+
+    A declared pipeline has its topic before each pattern, and a pattern before those after it. A topic that has its table keeps
+    it, so that a new one takes neither its table nor its place below the bound.
+    """
+    writers = [*declared]
+    taken = {pipeline.topic.name for pipeline in writers}
+    live, gone, refused = list[Pipeline](), list[Pipeline](), dict[str, InvalidInput]()
+    for pattern in patterns:
+        own = {topic for topic in {*topics, *stored.values()} - taken if pattern.matches(topic)}
+        old = {topic for topic in own if stored.get(pattern.identifier(topic)) == topic}
+        found = sorted(own & {*topics, *old}, key=lambda topic: (topic not in old, topic))
+        taken.update(found)
+        for topic in found[pattern.most :]:
+            what = f"the pattern {pattern.match} matches {len(found)} topics, and most is {pattern.most}"
+            refused[topic] = InvalidInput(what, where=f"topic {topic}", do="Raise most, or exclude topics")
+        for topic in found[: pattern.most]:
+            try:
+                pipeline = pattern.pipeline_of(topic)
+            except InvalidDeclaration as invalid:
+                refused[topic] = InvalidInput(
+                    str(invalid), where=f"topic {topic}", do="Exclude it, or declare it as a pipeline"
+                )
+                continue
+            if refusal := _collision(pipeline, writers, stored):
+                refused[topic] = refusal
+                continue
+            writers.append(pipeline)
+            (live if topic in topics else gone).append(pipeline)
+    return Matched(tuple(live), tuple(gone), refused)
+
+
+def _collision(pipeline: Pipeline, writers: Iterable[Pipeline], stored: Mapping[str, str]) -> InvalidInput | None:
+    """Return why a topic's table is another one's."""
+    topic, mine = pipeline.topic.name, pipeline.table.identifier
+    do = f"Exclude {topic}, and declare it as a pipeline with another table"
+    for other in writers:
+        if {*pipeline.tables} & {*other.tables} or pipeline.name == other.name:
+            shared = f"the table {mine}" if mine in other.tables else f"the name {pipeline.name}"
+            what = f"the topics {topic} and {other.topic.name} would both have {shared}"
+            return InvalidInput(what, where=f"topic {topic}", do=do)
+    if stored.get(mine, topic) != topic:
+        what = f"{mine} is the table of the topic {stored[mine]}"
+        return InvalidInput(what, where=f"topic {topic}", do=do)
+    return None
 
 
 class MatchedTopics:

@@ -55,7 +55,8 @@ def test_changes_of_the_schema_are_noted() -> None:
 def test_every_event_is_taken() -> None:
     progress = Progress(("orders",))
     facts: dict[str, Any] = {
-        "read": 1, "rejected": {}, "skipped": {}, "lag": 0, "freshness_seconds": None, "message": "", "changes": ()
+        "read": 1, "rejected": {}, "skipped": {}, "lag": 0, "freshness_seconds": None, "message": "", "changes": (),
+        "topics": 1, "topic": "a.*",
     }  # fmt: skip
     for name in Event:
         progress(event(name, 1.0, **facts))

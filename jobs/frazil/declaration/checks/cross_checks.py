@@ -61,10 +61,10 @@ def clashes(listed: Sequence[Listed]) -> Iterator[Problem]:
                 yield Problem(f"{one.path}.name", what, "Name one of the two")
             if identifier == other.pipeline.table.identifier:
                 what = f"{other} already writes {identifier}; a table has one writer"
-                tables = (f"{identifier}_{number}" for number in (1, 2))
-                yield Problem(
-                    path, what, f"Choose another table, and read both by a view: {union_view(identifier, tables)}"
-                )
+                view = union_view(identifier, (f"{identifier}_{number}" for number in (1, 2)))
+                is_other = one.pipeline.topic.name != other.pipeline.topic.name
+                more = f", and read both by a view: {view}" if is_other else ""
+                yield Problem(path, what, f"Choose another table{more}")
     yield from _tableflow_namespaces(listed)
 
 

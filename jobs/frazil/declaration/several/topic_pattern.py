@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import field, replace
 from typing import Annotated, Any
 
 from frazil.declaration.checks.constraints import Rule, below, between, shown, unknown
@@ -17,7 +17,6 @@ from frazil.declaration.several.captured_tables import OF_PIPELINE, OF_TABLE, OF
 from frazil.declaration.start import At, Earliest
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
-from frazil.errors import InvalidInput
 
 EXAMPLE = "topic"
 """The name of topic and table in the pipeline that all topics of a pattern share."""
@@ -163,68 +162,6 @@ def _moved(problems: Iterable[Problem]) -> Iterator[Problem]:
     for problem in problems:
         known = next((place for place in places if problem.path.startswith(place)), "")
         yield problem.moved(known, "each_topic.") if known else problem
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """The pipelines of patterns: of topics that exist, and of those that do not exist any more and have a table.
-
-    `refused` says why a topic, or the rest of a pattern's topics, has none.
-    """
-
-    pipelines: tuple[Pipeline, ...] = ()
-    gone: tuple[Pipeline, ...] = ()
-    refused: Mapping[str, InvalidInput] = field(default_factory=dict)
-
-
-def matched(
-    patterns: Sequence[TopicPattern], topics: Collection[str], declared: Iterable[Pipeline], stored: Mapping[str, str]
-) -> Matched:
-    """Return the pipelines of patterns. `topics` exist; `stored` are the topics of the tables that exist, by identifier.
-
-    A declared pipeline has its topic before each pattern, and a pattern before those after it. A topic that has its table keeps
-    it, so that a new one takes neither its table nor its place below the bound.
-    """
-    writers = [*declared]
-    taken = {pipeline.topic.name for pipeline in writers}
-    live, gone, refused = list[Pipeline](), list[Pipeline](), dict[str, InvalidInput]()
-    for pattern in patterns:
-        own = {topic for topic in {*topics, *stored.values()} - taken if pattern.matches(topic)}
-        old = {topic for topic in own if stored.get(pattern.identifier(topic)) == topic}
-        found = sorted(own & {*topics, *old}, key=lambda topic: (topic not in old, topic))
-        taken.update(found)
-        for topic in found[pattern.most :]:
-            what = f"the pattern {pattern.match} matches {len(found)} topics, and most is {pattern.most}"
-            refused[topic] = InvalidInput(what, where=f"topic {topic}", do="Raise most, or exclude topics")
-        for topic in found[: pattern.most]:
-            try:
-                pipeline = pattern.pipeline_of(topic)
-            except InvalidDeclaration as invalid:
-                refused[topic] = InvalidInput(
-                    str(invalid), where=f"topic {topic}", do="Exclude it, or declare it as a pipeline"
-                )
-                continue
-            if refusal := _collision(pipeline, writers, stored):
-                refused[topic] = refusal
-                continue
-            writers.append(pipeline)
-            (live if topic in topics else gone).append(pipeline)
-    return Matched(tuple(live), tuple(gone), refused)
-
-
-def _collision(pipeline: Pipeline, writers: Iterable[Pipeline], stored: Mapping[str, str]) -> InvalidInput | None:
-    """Return why a topic's table is another one's."""
-    topic, mine = pipeline.topic.name, pipeline.table.identifier
-    do = f"Exclude {topic}, and declare it as a pipeline with another table"
-    for other in writers:
-        if {*pipeline.tables} & {*other.tables} or pipeline.name == other.name:
-            shared = f"the table {mine}" if mine in other.tables else f"the name {pipeline.name}"
-            what = f"the topics {topic} and {other.topic.name} would both have {shared}"
-            return InvalidInput(what, where=f"topic {topic}", do=do)
-    if stored.get(mine, topic) != topic:
-        what = f"{mine} is the table of the topic {stored[mine]}"
-        return InvalidInput(what, where=f"topic {topic}", do=do)
-    return None
 
 
 def _folded(name: str) -> str:
