@@ -16,6 +16,7 @@ from frazil.declaration import Limits, Spark, Upsert
 from frazil.decode.record_decoder import RecordDecoder
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
 from frazil.ingest import guard, runner
+from frazil.ingest.plan import planner
 from frazil.job import session
 from frazil.job.matched_topics import MatchedTopics
 from frazil.lake.delete_files.staged_deletes import Found
@@ -128,7 +129,8 @@ def test_a_topic_whose_first_schema_comes_later_is_landed_then(shop: Shop) -> No
     shop.assert_each_record_once()
 
 
-def test_idleness_is_told_once_a_minute_and_not_at_every_look(shop: Shop) -> None:
+def test_idleness_is_told_once_a_minute_and_not_at_every_look(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "LOOK_SECONDS", 0.0)
     shop.register()
     looks = threading.Event()
     count = [0]
@@ -142,6 +144,34 @@ def test_idleness_is_told_once_a_minute_and_not_at_every_look(shop: Shop) -> Non
         assert looks.wait(PATIENCE)
         assert len(run.until("idle")) == 1
         assert run.until("idle")[0]["lag"] == 0
+
+
+def test_a_topic_without_new_records_is_looked_at_and_planned_seldom(shop: Shop) -> None:
+    """What changes in it is noticed: records, a topic that was created again."""
+    schema_id, plans, asked, seen = shop.register(), [0], [0], threading.Event()
+    cluster = shop.job().kafka
+    offsets_of = cluster.offsets_of
+
+    def counted(topics: Any) -> Any:
+        asked[0] += 1
+        if asked[0] > 20:
+            seen.set()
+        return offsets_of(topics)
+
+    cluster.offsets_of = counted  # type: ignore[method-assign]  # the real one, counted
+
+    def failpoint(step: str) -> None:
+        plans[0] += step == "plan.done"
+
+    with Following(shop, kafka=cluster, failpoint=failpoint) as run:
+        run.until("idle")
+        assert seen.wait(PATIENCE)
+        assert plans[0] < 5
+        shop.produce(shop.orders(5, schema_id))
+        landed(shop, 5)
+        shop.new_topic(2)
+        (decision, *_) = run.until("decision_required")
+        assert decision["error"] == "TopicRecreated"
 
 
 @pytest.mark.long
@@ -298,13 +328,13 @@ def test_a_task_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatc
     shop.produce(shop.orders(40, shop.register()))
     decode, sizes = RecordDecoder._decoded, list[int]()
 
-    def dying(decoder: RecordDecoder, records: Any) -> Any:
+    def dying(decoder: RecordDecoder, records: Any, *more: Any) -> Any:
         """As a task would: batches of more than ten records end in an OutOfMemoryError."""
         sizes.append(records.count())
         if sizes[-1] > 10:
             death = F.raise_error(F.lit("java.lang.OutOfMemoryError: Java heap space")).cast("binary")
             records = records.withColumn("value", F.when(F.col("offset") >= 0, death))
-        return decode(decoder, records)
+        return decode(decoder, records, *more)
 
     monkeypatch.setattr(RecordDecoder, "_decoded", dying)
     assert shop.drain(replace(shop.pipeline, engine=Spark(limits=Limits(first_rows=40)))).written == 40

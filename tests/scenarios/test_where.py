@@ -36,6 +36,7 @@ from tests.support.debezium_events import PLACEHOLDER, Source
 from tests.support.keyed_topic import record
 from tests.support.proto import framed, protobuf
 from tests.support.shop import Shop, ShopOf, avro, frame
+from tests.support.topics import redeclared
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
@@ -409,6 +410,73 @@ def test_a_version_that_lost_a_field_of_the_condition_stops(shop_of: ShopOf) -> 
     )
     shop.drain()
     assert [(row["id"], row["status"]) for row in shop.landed()] == [(1, None)]
+
+
+def test_a_field_in_upper_case_is_the_column_of_the_condition_in_each_run(shop_of: ShopOf) -> None:
+    schema = record("O", Id="long", Kind="string", Cust=record("C", Name="string"))
+    condition = "kind = 'k' and cust.name <> 'x' and id >= 0"
+    shop = shop_of(shape=Shape(where=condition), write=Upsert(key="id"), partitions=1)
+    first = shop.register(schema)
+    for number in range(3):
+        shop.produce([frame(first, avro(schema, {"Id": number, "Kind": "k", "Cust": {"Name": "y"}}))])
+        shop.drain()
+    assert sorted(row["id"] for row in shop.landed()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "condition", ["lines[0].sku <> 'x'", "element_at(lines, 1).sku <> 'x'", "m['a'].sku = 'a' or lines[0].sku = 'b'"]
+)
+def test_a_version_that_lost_a_field_inside_a_list_or_map_stops(shop_of: ShopOf, condition: str) -> None:
+    def schema(name: str) -> dict[str, Any]:
+        lists = {"type": "array", "items": record("Line", **{name: "string"})}
+        maps = {"type": "map", "values": record("Value", **{name: "string"})}
+        made = record("Order", id="long")
+        made["fields"] += [{"name": "lines", "type": lists}, {"name": "m", "type": maps}]
+        return made
+
+    shop = shop_of(write=Upsert(key="id"), shape=Shape(where=condition), partitions=1)
+    for name in ("sku", "code"):
+        of = schema(name)
+        row = {"id": 1, "lines": [{name: "a"}], "m": {"a": {name: "a"}}}
+        shop.produce([frame(shop.register(of), avro(of, row))])
+        if name == "sku":
+            shop.drain()
+    with pytest.raises(InvalidInput, match=r"has no field (m|lines)\[\]\.sku"):
+        shop.drain()
+    assert [row["id"] for row in shop.landed()] == [1]
+
+
+def test_declared_columns_without_a_field_of_the_condition_stop(shop_of: ShopOf) -> None:
+    columns = ("id long", "status string", "c struct<a: long>")
+    shape = Shape(where="lower(status) <> 'test'")
+    shop = shop_of(value_format="json", columns=columns, write=Upsert(key="id"), shape=shape, partitions=1)
+    shop.produce([b'{"id": 1, "status": "paid", "c": {"a": 1}}'])
+    shop.drain()
+    shop.produce([b'{"id": 1}'])
+    shop.pipeline = redeclared(shop.pipeline, columns=("id long",))
+    with pytest.raises(InvalidInput, match="has no field status"):
+        shop.drain()
+    shop.pipeline = replace(shop.pipeline, shape=Shape(where="c.a > 0"))
+    with pytest.raises(InvalidInput, match=r"has no field c"):
+        shop.drain()
+    assert [row["id"] for row in shop.landed()] == [1]
+
+
+def test_a_record_that_lost_a_field_of_the_condition_stops_whatever_another_one_has(shop_of: ShopOf) -> None:
+    paid, without, sent = record("Paid", id="long", amount="long"), record("Paid", id="long"), record("Sent", id="long")
+    shop = shop_of(
+        write=Upsert(key="id"), shape=Shape(where="amount > 0"), partitions=1, subject_strategy="topic_record"
+    )
+    subjects = {name: f"{shop.topic}-{name}" for name in ("Paid", "Sent")}
+    first = shop.registry_admin.register(subjects["Paid"], json.dumps(paid))
+    shop.produce([frame(first, avro(paid, {"id": 1, "amount": 5}))])
+    shop.drain()
+    second = shop.registry_admin.register(subjects["Paid"], json.dumps(without))
+    shop.registry_admin.register(subjects["Sent"], json.dumps(sent))
+    shop.produce([frame(second, avro(without, {"id": 1}))])
+    with pytest.raises(InvalidInput, match="has no field amount"):
+        shop.drain()
+    assert [row["id"] for row in shop.landed()] == [1]
 
 
 def test_versions_of_other_records_may_lack_a_field_of_the_condition(shop_of: ShopOf) -> None:

@@ -32,6 +32,7 @@ from frazil.ingest.setup.table_setup import resume
 from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
 from frazil.ingest.upkeep import Upkeep
 from frazil.job.context import JobContext
+from frazil.job.offset_looks import Seen
 from frazil.lake.commit.dead_letters.decide import decide_and_finish
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import Committed
@@ -66,6 +67,8 @@ class Ingestion:
         self._fresh_until = 0.0
         self._driver_reads = False
         self._planner = Planner(pipeline, job, report)
+        self._idle_since: tuple[Seen, float] | None = None
+        self._found_nothing = False
 
     @property
     def total(self) -> Total:
@@ -101,13 +104,27 @@ class Ingestion:
         if self._committed is None and not self._ready():
             self.progress.idle(self._waiting)
             return False
-        before = self.total.batches
+        seen = self._look() if self._found_nothing else None
+        same_since = (
+            self._idle_since[1] if seen is not None and self._idle_since and self._idle_since[0] == seen else 0.0
+        )
+        if self.job.clock() - same_since < self._planner.look_seconds:
+            self.progress.idle()
+            return False
+        before, self._idle_since, self._found_nothing = self.total.batches, None, False
         self._land(self._spans, least=max(self.pace.rows // 2, 1))
+        if self._found_nothing and seen is not None:
+            self._idle_since = seen, self.job.clock()
         return self.total.batches > before
+
+    def _look(self) -> Seen | None:
+        """Return what the topic has, by a look at all topics of the run; None if the run does not look, or does not know."""
+        looks = self.job.looks
+        return None if looks is None else looks.of(self.pipeline.topic.name, self.pipeline.isolation)
 
     def forget(self) -> None:
         """Begin from the table's state at the next poll: after an error nothing remembered counts."""
-        self._committed = None
+        self._committed, self._idle_since, self._found_nothing = None, None, False
         self._planner.forget()
 
     def _land(self, spans: Callable[[], Mapping[int, Span]], *, least: int) -> None:
@@ -173,6 +190,7 @@ class Ingestion:
             if planned.is_empty:
                 self._settle()
                 self._committed = self._planner.idle(planned)
+                self._found_nothing = True
                 self.progress.idle()
             return None
         if self._staging is None or self._staging.needs_rows(planned):

@@ -29,6 +29,7 @@ from frazil.ingest.setup.table_setup import read_ledger
 from frazil.ingest.spark_errors import explained
 from frazil.job.context import JobContext
 from frazil.job.matched_topics import Matched, MatchedTopics
+from frazil.job.offset_looks import OffsetLooks
 from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.spark_session import jvm_answers
 
@@ -96,6 +97,7 @@ def follow(
         return {}
 
     standby = Standby([p.name for p in pipelines], job)
+    job = replace(job, looks=OffsetLooks(job.kafka, every_seconds))
 
     def land_until_stopped(ingestion: Ingestion) -> None:
         persist(ingestion, every_seconds, standby)

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
 from frazil.declaration.secret import Secret
+from frazil.job.offset_looks import OffsetLooks
 from frazil.job.shared_reads import SharedReads
 from frazil.job.turns import Turns
 from frazil.lake.iceberg_java import Iceberg
@@ -79,6 +80,7 @@ class JobContext:
     number of seconds, and ends early if the job is to stop. `new_id` returns a new name that no other file has. `failpoint` marks a
     step, at which a test may interfere (see `frazil.job.failpoints`). `stopping` says whether the job is to stop, and `stop` asks
     for it. `redact` masks, in a text, the secrets that were read; `secret` reads one.
+    `looks` are those of a run that follows its topics.
     """
 
     spark: SparkSession
@@ -98,6 +100,7 @@ class JobContext:
     reads: SharedReads = field(default_factory=SharedReads)
     turns: Turns = field(default_factory=Turns)
     small_batches: SmallBatches = field(default_factory=SmallBatches)
+    looks: OffsetLooks | None = None
 
     def now_ms(self) -> int:
         """Return the time in milliseconds since 1970."""

@@ -64,6 +64,13 @@ def test_it_may_be_true_without_the_column(text: str) -> None:
     assert row_expression(text).may_be_true([("a",)])
 
 
+def test_a_field_of_an_element_is_a_place() -> None:
+    expression = row_expression("lines[0].Sku = 'a' or element_at(m, 'k').sku = 'a' and (a.b)[n].c is null")
+    assert {*expression.places} >= {("lines", "[]", "sku"), ("m", "[]", "sku"), ("a", "b", "[]", "c"), ("n",)}
+    assert not expression.may_be_true([("lines", "[]", "sku"), ("m",)])
+    assert expression.may_be_true([("lines", "[]"), ("a",)])
+
+
 def test_columns_that_are_null_together_count_together() -> None:
     expression = row_expression("coalesce(a, b) = 'x'")
     assert expression.may_be_true([("a",)])

@@ -17,6 +17,29 @@ _NULL: Values = frozenset({None})
 _FIRST_VALUE, _OF_ANY_VALUE = ("coalesce", "ifnull", "nvl"), ("concat_ws", "greatest", "least")
 
 
+ELEMENT = "[]"
+"""The part of a path that is an element of a list or a value of a map."""
+
+
+def path_of(tree: Expr) -> Path | None:
+    """Return the column or field that an expression is, in lower case; None for another expression."""
+    from sqlglot import expressions as e
+
+    match node := tree.unnest():
+        case e.Column():
+            return tuple(part.name.lower() for part in node.parts)
+        case e.Dot():
+            inner, last = node.this, node.expression.name.lower()
+        case e.Bracket():
+            inner, last = node.this, ELEMENT
+        case e.Anonymous() if node.name.lower() == "element_at" and node.expressions:
+            inner, last = node.expressions[0], ELEMENT
+        case _:
+            return None
+    path = path_of(inner)
+    return None if path is None else (*path, last)
+
+
 def may_be(tree: Expr, nulls: Collection[Path]) -> Values:
     """Return what an expression may be if the columns or fields `nulls` (in lower case) are null, and all others are anything.
 
@@ -27,10 +50,12 @@ def may_be(tree: Expr, nulls: Collection[Path]) -> Values:
     def of(node: Expr) -> Values:
         return may_be(node, nulls)
 
+    path = path_of(tree)
+    if path is not None and any(path[: len(one)] == one for one in nulls):
+        return _NULL
     match node := tree.unnest():
         case e.Column():
-            path = tuple(part.name.lower() for part in node.parts)
-            return _NULL if any(path[: len(one)] == one for one in nulls) else _ANY
+            return _ANY
         case e.Null():
             return _NULL
         case e.Boolean():

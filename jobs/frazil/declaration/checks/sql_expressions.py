@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil.declaration.checks.constraints import LONG_MAX, shown
-from frazil.declaration.checks.null_values import may_be
+from frazil.declaration.checks.null_values import may_be, path_of
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 
 if TYPE_CHECKING:
@@ -79,8 +79,14 @@ class RowExpression:
         """The columns that it reads, each with the fields in it."""
         return tuple(dict.fromkeys(tuple(map(str.lower, path)) for path in _paths(_read(self.text))))
 
+    @property
+    def places(self) -> tuple[tuple[str, ...], ...]:
+        """The columns and fields that it reads, those inside lists and maps too, as `path_of` has them."""
+        found = (path_of(node) for node in _read(self.text).walk())
+        return tuple(dict.fromkeys(path for path in found if path is not None))
+
     def may_be_true(self, nulls: Collection[tuple[str, ...]]) -> bool:
-        """Return whether it may be true where these columns, or fields in them, are null; see `paths`."""
+        """Return whether it may be true where these `places` are null."""
         return True in may_be(_read(self.text), nulls)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.declaration import Field, Pipeline
+from frazil.declaration.checks.null_values import ELEMENT
 from frazil.declaration.checks.sql_expressions import RowExpression
 from frazil.declaration.envelopes import added_columns
 from frazil.decode.decoded_columns import (
@@ -31,8 +32,9 @@ from frazil.decode.spark_types import spark_struct
 from frazil.envelopes.envelope import Operation
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import folded
-from frazil.schemas.types import Struct, Type
+from frazil.schemas.types import ListOf, MapOf, Struct, Type
 
+_NOTHING = Struct(())
 _HOLDS, _ASKED = "holds", "_frazil_asked"
 
 
@@ -131,33 +133,42 @@ def check_condition(pipeline: Pipeline, spark: SparkSession, row: T.StructType) 
         raise InvalidInput(said, where=where, do="Compare it with a value")
 
 
-def check_fields(pipeline: Pipeline, versions: Sequence[Struct], of_key: Collection[str]) -> None:
-    """Raise `InvalidInput` if the newest version of a record (names not yet folded) lost a field that the shape needs.
+def check_fields(
+    pipeline: Pipeline, versions: Sequence[Struct], of_key: Collection[str], table: Struct = _NOTHING
+) -> None:
+    """Raise `InvalidInput` if the newest version of a record (names not yet folded) lost fields that the shape needs.
 
     A condition would be true for none of its records, so that upserts would delete their rows; by a route they would have no type.
+    Of columns that are declared there is one version, and the `table` has the columns of before.
     """
     condition, route = pipeline.shape.condition, pipeline.shape.route
-    if (condition is None and route is None) or not versions:
-        return
-    *earlier, newest = versions
-    names = {name for each in newest.origins for name in each}
-    same = [row for row in earlier if names == {name for each in row.origins for name in each}]
+    records: dict[frozenset[str], list[Struct]] = {}
+    for row in versions if condition is not None or route is not None else ():
+        records.setdefault(frozenset(name for each in row.origins for name in each), []).append(row)
+    if len(versions) == 1 and not pipeline.topic.value.needs_registry and not pipeline.shape.selected:
+        records = {name: [table, *rows] for name, rows in records.items()}
+    for *earlier, newest in records.values():
+        _check_record(pipeline, earlier, newest, of_key)
+
+
+def _check_record(pipeline: Pipeline, earlier: Sequence[Struct], newest: Struct, of_key: Collection[str]) -> None:
+    condition, route = pipeline.shape.condition, pipeline.shape.route
 
     def is_lost(path: Sequence[str]) -> bool:
-        return path[0] not in of_key and not _has(newest, path) and any(_has(row, path) for row in same)
+        return path[0] not in of_key and not _has(newest, path) and any(_has(row, path) for row in earlier)
 
-    def refuse(part: str, lost: Sequence[Sequence[str]], effect: str, do: str) -> NoReturn:
-        fields = " and ".join(".".join(path) for path in lost)
+    def refuse(part: str, lost: Iterable[Sequence[str]], effect: str, do: str) -> NoReturn:
+        fields = " and ".join(".".join(path).replace(f".{ELEMENT}", ELEMENT) for path in lost)
         raise InvalidInput(
             f"the newest version of the schema has no field {fields}, so that no record of it {effect}",
             where=f"pipeline {pipeline.name}, shape.{part}",
             do=do,
         )
 
-    if condition is not None and (lost := [path for path in condition.paths if is_lost(path)]):
+    if condition is not None and (lost := [path for path in condition.places if is_lost(path)]):
         do = "Declare a condition that is true without it, such as coalesce(new, old) = 'a', or register a version with it"
         if not condition.may_be_true(lost):
-            refuse("where", lost, "would match", do)
+            refuse("where", (path for path in lost if path[:-1] not in lost), "would match", do)
     if route is not None and isinstance(route.by, Field):
         path = route.by.path.lower().split(".")
         if is_lost(path):
@@ -165,10 +176,15 @@ def check_fields(pipeline: Pipeline, versions: Sequence[Struct], of_key: Collect
 
 
 def _has(of: Type, path: Sequence[str]) -> bool:
-    if not path or not isinstance(of, Struct):
+    if not path:
         return True
-    found = next((f for f in of.fields if path[0] in map(folded, (f.source, *f.aliases))), None)
-    return found is not None and _has(found.type, path[1:])
+    match of:
+        case Struct(fields):
+            found = next((f for f in fields if path[0] in (f.name, *map(folded, (f.source, *f.aliases)))), None)
+            return found is not None and _has(found.type, path[1:])
+        case ListOf(inner) | MapOf(_, inner) if path[0] == ELEMENT:
+            return _has(inner, path[1:])
+    return True
 
 
 def fields_of(pipeline: Pipeline, target: Struct) -> tuple[str, ...]:

@@ -23,6 +23,10 @@ Accepted = Mapping[str, Mapping[int, int]]
 """The offsets, by partition, up to which each decision counts."""
 
 
+LOOK_SECONDS = 60.0
+"""The longest time between two plans of a topic without new records."""
+
+
 class Planner:
     """Plans the batches of one pipeline.
 
@@ -87,6 +91,14 @@ class Planner:
             handling=self.handling,
             is_to_end=_reaches(planned, seen),
         )
+
+    @property
+    def look_seconds(self) -> float:
+        """How long a look at the offsets is enough of a topic without new records; then the next plan compares all of it.
+
+        At most a quarter of the time for which the topic keeps deletes, as a plan without records says when none was missed.
+        """
+        return LOOK_SECONDS if self._topic is None else min(LOOK_SECONDS, self._topic.delete_retention_ms / 4000)
 
     def begin(self, planned: Plan) -> None:
         """Let the other pipelines of the topic know which batch is staged next."""

@@ -275,11 +275,10 @@ class Evolution:
         return self._there
 
     def _with_columns(self, row: Struct) -> Struct:
-        """Return a merged row type with the columns of an existing table that it lacks: the table has its key and order.
-
-        The versions that are known at a start may be those of records that were rejected.
-        """
-        columns = (column for column in self._rows_in(self._existing).fields if not is_reserved(column.name))
+        """Return a merged row type with the columns of an existing table that it lacks: the table has its key and order."""
+        # The versions that are known at a start may be those of records that were rejected.
+        had, names = self._rows_in(self._existing).fields, {field.name for field in row.fields}
+        columns = (column for column in had if column.name not in names and not is_reserved(column.name))
         return replace(row, fields=(*row.fields, *(one for one in columns if same_field(one, row.fields) is None)))
 
     @property
