@@ -101,13 +101,15 @@ class PipelineAlarms(Construct):
 class GroupAlarms(Construct):
     """The alarms of all pipelines of a group: one alarm for each kind, with a time series for each pipeline.
 
-    A series that is missing raises none of them; the reconciler counts silent pipelines (`infra/job_reconciler.py`).
+    A series that is missing raises none of them; the reconciler counts silent pipelines (`infra/job_reconciler.py`). A pipeline
+    that joins a group, as of a new topic, is watched from its first report.
 
     https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Create_Metrics_Insights_Alarm.html: each time series is a
     contributor with its own state, and the alarm names those that raise it.
     """
 
-    def __init__(self, scope: Construct, name: str, *, watched: Watched) -> None:
+    def __init__(self, scope: Construct, name: str, *, watched: Watched, is_silence_bad: bool = True) -> None:
+        """`is_silence_bad`: whether a group of which no pipeline reports raises an alarm."""
         super().__init__(scope, name)
         named = "-".join(filter(None, (watched.prefix, watched.group)))
         for rule in _rules(watched):
@@ -116,6 +118,8 @@ class GroupAlarms(Construct):
             select = f"SELECT {function}({rule.metric}) FROM {_schema(watched)}"  # noqa: S608
             query = f"{select} GROUP BY pipeline ORDER BY {function}() DESC"
             self._alarm(named, rule, query, watched)
+        if not is_silence_bad:
+            return
         silent = _Rule("silent", "freshness_seconds", "Sum", 0, watched.period, 2)
         query = " ".join(["SELECT COUNT(freshness_seconds) FROM", _schema(watched)])
         self._alarm(

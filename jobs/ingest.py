@@ -21,8 +21,7 @@ from collections.abc import Sequence
 from frazil.clients.object_store import ObjectStore
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Pipeline
-from frazil.declaration.documents.document import parse_document, parse_environment
+from frazil.declaration.documents.document import Document, parse_document, parse_environment
 from frazil.declaration.environment import Environment
 from frazil.exit_codes import Exit, exit_of_all
 from frazil.ingest import runner
@@ -71,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
             names += map(of_pattern, range(len(document.patterns)))
             versions = startup.versions(jvm)
             log({"time": job.clock(), "event": Event.JOB_STARTED.value, "run": job.run, "versions": versions})
-            driver = Driver(runtime=versions, missing=_missing(environment, secrets, pipelines))
+            driver = Driver(runtime=versions, missing=_missing(environment, secrets, document))
             artifacts = environment.artifact_bucket
             store = _bucket(environment, secrets, artifacts) if artifacts else None  # None: it was not deployed
             with proof_writer.proving(log, names, run=job.run, store=store, clock=job.clock, driver=driver) as sink:
@@ -111,9 +110,10 @@ def _bucket(environment: Environment, secrets: Secrets, name: str) -> ObjectStor
     return ObjectStore.of(environment, secrets, name, answer_seconds=10, attempts=2)
 
 
-def _missing(environment: Environment, secrets: Secrets, pipelines: Sequence[Pipeline]) -> dict[str, str]:
+def _missing(environment: Environment, secrets: Secrets, document: Document) -> dict[str, str]:
     """Return what each bucket answers for an object that does not exist."""
-    places = missing_objects.places(environment, pipelines[0].table.identifier) if pipelines else {}
+    first = next(iter((*document.pipelines, *(pattern.pipeline for pattern in document.patterns))), None)
+    places = missing_objects.places(environment, first.table.identifier) if first else {}
     return missing_objects.answers(
         {name: (_bucket(environment, secrets, bucket), key) for name, (bucket, key) in places.items()}
     )

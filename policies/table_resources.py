@@ -26,7 +26,8 @@ class Places:
 
     `tables` are identifiers, `namespace.table`, including dead-letter tables. A table's files are under
     `<warehouse>/<namespace>.db/<table>`, as Iceberg's `GlueCatalog` places them if a database has no location of its own.
-    In the namespaces of `shared`, other roles have tables too, so policies name each table there.
+    In the namespaces of `shared`, other roles have tables too, so policies name each table there. Those of `open_namespaces`
+    get tables of new topics, so policies name the namespace, whatever the scope is.
     """
 
     region: str
@@ -36,6 +37,7 @@ class Places:
     tables: Sequence[str]
     scope: Scope
     shared: frozenset[str] = frozenset()
+    open_namespaces: frozenset[str] = frozenset()
 
     def values(self, document: str, **more: Value) -> dict[str, Value]:
         """Return the values that `fill(document, …)` needs: those of this lake and of `more` that it has."""
@@ -50,6 +52,7 @@ class Places:
                 for name, is_namespace in named
             ],
             "databases": self.databases,
+            "open_databases": sorted(self.open_namespaces),
             "database_prefixes": [self._database_prefix(database) for database in self.databases],
         }
         wanted = placeholders(document)
@@ -58,7 +61,7 @@ class Places:
     @property
     def databases(self) -> list[str]:
         """The tables' namespaces, sorted."""
-        return sorted({_database(identifier) for identifier in self.tables})
+        return sorted({_database(identifier) for identifier in self.tables} | self.open_namespaces)
 
     def prefix(self, identifier: str) -> str:
         """Return the prefix of a table's files in the bucket."""
@@ -70,6 +73,7 @@ class Places:
     def _named(self) -> Iterator[tuple[str, bool]]:
         """Yield what policies name: namespaces, with true, and tables, with false."""
         complete = {each for each in self.databases if self.scope is Scope.NAMESPACE and each not in self.shared}
+        complete |= self.open_namespaces
         yield from ((database, True) for database in sorted(complete))
         yield from ((identifier, False) for identifier in self.tables if _database(identifier) not in complete)
 

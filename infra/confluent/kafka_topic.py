@@ -54,17 +54,21 @@ def let_read(
     principal: str,
     kafka: Access,
     topic: str = "",
+    topics: str = "",
     groups: str = "",
     depends_on: tuple[Declared, ...] = (),
 ) -> Declared:
-    """Let a principal read a topic, or use the consumer groups whose names begin so. In Kafka, READ includes DESCRIBE."""
+    """Let a principal read a topic, or the `topics` or use the consumer groups whose names begin so.
+
+    In Kafka, READ includes DESCRIBE.
+    """
     return Declared(
         scope,
         name,
         "confluent_kafka_acl",
         depends_on=depends_on,
-        resource_type="TOPIC" if topic else "GROUP",
-        resource_name=topic or groups,
+        resource_type="GROUP" if groups else "TOPIC",
+        resource_name=topic or topics or groups,
         pattern_type="LITERAL" if topic else "PREFIXED",
         principal=principal,
         host="*",

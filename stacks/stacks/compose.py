@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Tableflow, check
+from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Tableflow, TopicPattern, check
 from frazil.declaration.shape import shape_secrets
 from frazil.release.manifest import Release
 from frazil.rollout.desired import Mode
@@ -13,8 +13,9 @@ from infra.alarms import LATEST_MINUTES, OUTAGE_PERIODS, SEEN
 from infra.confluent.managed_topic import Cleanup, ManagedTopic
 from infra.protection import Protection
 from infra.tf import App
+from stacks.spec.deployed_patterns import pattern_problems
 from stacks.spec.deployments import AlarmsOf, Deployment
-from stacks.spec.groups import Group, groups_of
+from stacks.spec.groups import Group, groups_of, with_shared
 from stacks.spec.reader_keys import READER_KEYS, slots_at
 from stacks.stacks.account_setup import Owner
 from stacks.stacks.confluent import Confluent
@@ -46,6 +47,7 @@ def compose(
     topics: Sequence[ManagedTopic],
     *,
     text_of: Callable[[str], str],
+    patterns: Sequence[TopicPattern] = (),
     release: Release | None = None,
     is_named_for_destruction: bool = False,
     former_groups: Iterable[str] = (),
@@ -57,24 +59,26 @@ def compose(
     `former_groups` were deployed: those without pipelines get an empty stack, which removes their jobs. `key_step` is the step of
     the rotations of the jobs' keys.
     """
-    problems = [*check(pipelines), *_problems(deployment, pipelines, topics, release)]
+    problems = [*check(pipelines), *_problems(deployment, pipelines, topics, patterns, release)]
     if problems:
         raise InvalidDeclaration(problems)
+    examples = with_shared(pipelines, patterns)
     if deployment.access.has_owner:
-        Owner(app, deployment, pipelines)
+        Owner(app, deployment, examples)
     protection = Protection(is_disposable=deployment.is_disposable, is_named=is_named_for_destruction)
-    foundation = Foundation(app, deployment, pipelines, protection=protection)
+    foundation = Foundation(app, deployment, examples, protection=protection)
     confluent = Confluent(
         app,
         deployment,
         pipelines,
         topics,
         foundation.outputs,
+        patterns=patterns,
         protection=protection,
         text_of=text_of,
         slots=slots_at(key_step),
     )
-    groups = groups_of(pipelines)
+    groups = groups_of(pipelines, patterns)
     outputs = (foundation.outputs, confluent.outputs)
     ingestion = Ingestion(app, deployment, groups, *outputs, release=release)
     confluent.add_dependency(foundation)
@@ -165,18 +169,24 @@ def _unfit_for_tableflow(pipelines: Sequence[Pipeline], topics: Sequence[Managed
 
 
 def _problems(
-    deployment: Deployment, pipelines: Sequence[Pipeline], topics: Sequence[ManagedTopic], release: Release | None
+    deployment: Deployment,
+    pipelines: Sequence[Pipeline],
+    topics: Sequence[ManagedTopic],
+    patterns: Sequence[TopicPattern],
+    release: Release | None,
 ) -> list[Problem]:
-    problems = [*_on_a_cluster_of_others(deployment, pipelines), *_secrets_of_shapes(deployment, pipelines)]
+    examples = with_shared(pipelines, patterns)
+    problems = [*_on_a_cluster_of_others(deployment, pipelines), *_secrets_of_shapes(deployment, examples)]
     names = [topic.name for topic in topics]
-    problems += [*_unfit_for_tableflow(pipelines, topics), *exceeded(deployment, pipelines, topics)]
-    problems += [*_misfit_groups(deployment, pipelines), *_unseen(deployment, pipelines)]
-    problems += [*_unused_databases(deployment, pipelines)]
+    problems += [*_unfit_for_tableflow(pipelines, topics), *exceeded(deployment, pipelines, topics, patterns)]
+    problems += [*_misfit_groups(deployment, examples), *_unseen(deployment, examples)]
+    problems += [*_unused_databases(deployment, examples), *pattern_problems(deployment, pipelines, patterns)]
     for index, topic in enumerate(topics):
         if topic.name in names[:index]:
             problems.append(Problem(f"topics[{index}].name", f"{topic.name} is declared twice", "Remove one"))
         freshness = deployment.runs.freshness_minutes
-        if topic.retention_hours * 60 < 2 * freshness and topic.name in {p.topic.name for p in pipelines}:
+        is_read = topic.name in {p.topic.name for p in pipelines} or any(one.matches(topic.name) for one in patterns)
+        if topic.retention_hours * 60 < 2 * freshness and is_read:
             what = f"Kafka deletes records after {topic.retention_hours} h, and rows may be {freshness} minutes late"
             do = "Write at least twice that time: records that are deleted before they are read are lost"
             problems.append(Problem(f"topics[{index}].retention_hours", what, do))

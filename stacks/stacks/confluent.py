@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from frazil.declaration import Pipeline, Spark, Tableflow
+from frazil.declaration import Pipeline, Spark, Tableflow, TopicPattern
 from infra.confluent.kafka_topic import Topic
 from infra.confluent.managed_topic import ManagedTopic
 from infra.confluent.resource import Declared
@@ -46,6 +46,7 @@ class Confluent(EnvironmentStack):
         topics: Sequence[ManagedTopic],
         foundation: FoundationOutputs,
         *,
+        patterns: Sequence[TopicPattern] = (),
         protection: Protection,
         text_of: Callable[[str], str],
         slots: KeySlots,
@@ -63,7 +64,7 @@ class Confluent(EnvironmentStack):
                 made += (topic.value_schema(own.schema, text_of(own.schema.file), self._manager.registry),)
             self._topics[own.name] = made
         read_here = [p for p in pipelines if isinstance(p.engine, Spark)]
-        secret_name, secret_arn = self._let_read(read_here, slots)
+        secret_name, secret_arn = self._let_read(read_here, patterns, slots)
         self.outputs = ConfluentOutputs(
             bootstrap=self._place.cluster.computed("bootstrap_endpoint"),
             registry_url=self._place.registry.computed("rest_endpoint"),
@@ -74,8 +75,10 @@ class Confluent(EnvironmentStack):
         if flowing:
             self._flow(flowing)
 
-    def _let_read(self, pipelines: Sequence[Pipeline], slots: KeySlots) -> tuple[str, str]:
-        """Create the jobs' account, which may only read the pipelines' topics and their schemas, unless one is given.
+    def _let_read(
+        self, pipelines: Sequence[Pipeline], patterns: Sequence[TopicPattern], slots: KeySlots
+    ) -> tuple[str, str]:
+        """Create the jobs' account, unless one is given. It may only read the topics of pipelines and patterns, and their schemas.
 
         Return name and ARN of the secret with its keys.
         """
@@ -86,10 +89,10 @@ class Confluent(EnvironmentStack):
             self, "reader", account=f"{self._names.prefix}-reader", description="Ingest jobs: reads topics and schemas"
         )
         if wanted.has_admin:
-            let_read_topics(reader, pipelines, self._manager.kafka, self._topics)
+            let_read_topics(reader, pipelines, patterns, self._manager.kafka, self._topics)
         else:
-            let_read_topics_by_role(reader, pipelines, place.kafka_crn, wanted.topic_prefixes)
-        names = subjects(pipelines, wanted.subject_prefixes)
+            let_read_topics_by_role(reader, pipelines, patterns, place.kafka_crn, wanted.topic_prefixes)
+        names = subjects(pipelines, wanted.subject_prefixes, patterns)
         in_effect = bind_each(reader, "subject", READ, place.registry_crn, names)
         after: dict[str, list[Declared]] = {"kafka": [], "registry": in_effect}
         keys = {

@@ -123,7 +123,7 @@ class GroupIngestion(EnvironmentStack):
         release: Release | None,
     ) -> None:
         super().__init__(scope, f"ingestion-{group.name}", deployment, has_confluent=False)
-        if not group.pipelines:
+        if not group.examples:
             return
         names = deployment.names
         logs = [

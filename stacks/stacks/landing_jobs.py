@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from frazil.declaration import Pipeline, canonical, digest
+from frazil.declaration import Pipeline, TopicPattern, canonical, digest
 from frazil.declaration.documents.document import document
 from frazil.declaration.shape import shape_secrets
 from frazil.release.manifest import Release, Role
@@ -104,17 +104,23 @@ PREFIX = "documents"
 
 
 class PipelineDocument(Construct):
-    """The document of some pipelines. Changed pipelines are another object, at another address.
+    """The document of some pipelines and patterns. Changed pipelines are another object, at another address.
 
     So Terraform can forget the old object instead of deleting it: a run that has not ended may still read it.
     """
 
     def __init__(
-        self, scope: Construct, name: str, *, pipelines: Sequence[Pipeline], foundation: FoundationOutputs
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        pipelines: Sequence[Pipeline],
+        patterns: Sequence[TopicPattern],
+        foundation: FoundationOutputs,
     ) -> None:
         """Raises `InvalidDeclaration` if two of the pipelines contradict each other."""
         super().__init__(scope, name)
-        written = canonical(document(pipelines))
+        written = canonical(document(pipelines, patterns))
         named = digest(written)
         self.key = f"{PREFIX}/{named}.json"
         text = filled(written.decode(), {})
@@ -202,14 +208,16 @@ class GroupJobs:
         self._scope, self._group, self._deployment, self._names = scope, group.name, deployment, deployment.names
         self._foundation = foundation
         self._pipelines = group.pipelines
-        own = places(deployment, foundation, group.pipelines)
+        own = places(deployment, foundation, group.pipelines, group.patterns)
         self._places = replace(own, shared=frozenset(group.shared) | own.shared)
         self._roles = [
-            _job_role(scope, kind, group.name, deployment, foundation, confluent, self._places, group.pipelines)
+            _job_role(scope, kind, group.name, deployment, foundation, confluent, self._places, group.examples)
             for kind in (INGEST, MAINTAIN)
         ]
         self._grants = self._granted() if deployment.access.lake_formation else []
-        self._document = PipelineDocument(scope, "pipelines", pipelines=group.pipelines, foundation=foundation)
+        self._document = PipelineDocument(
+            scope, "pipelines", pipelines=group.pipelines, patterns=group.patterns, foundation=foundation
+        )
 
     def run(
         self, release: Release, environment: str, scheduler_arn: str, after: Sequence[TerraformResource] = ()
@@ -282,7 +290,8 @@ class GroupJobs:
             every_minutes=runs.ingest_minutes if runs.mode is Mode.DRAIN else 5,
         )
         if self._deployment.monitoring.alarms is AlarmsOf.GROUP:
-            GroupAlarms(self._scope, "alarms", watched=watched)
+            # Without topics, no pipeline of a pattern reports.
+            GroupAlarms(self._scope, "alarms", watched=watched, is_silence_bad=bool(self._pipelines))
             return
         for pipeline in self._pipelines:
             PipelineAlarms(self._scope, f"alarms-{pipeline.name}", pipeline=pipeline.name, watched=watched)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from frazil.declaration import Pipeline, digest
+from frazil.declaration import Pipeline, TopicPattern, digest
 from frazil.rollout.desired import INGEST, MAINTAIN, job_name
 from infra.iam_role import ExecutionRole
 from infra.table_grants import READS, TableGrants
@@ -50,8 +50,13 @@ RESULTS = "athena"
 """The prefix of Athena's results in the bucket of logs, where they expire like logs."""
 
 
-def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Sequence[Pipeline]) -> Places:
-    """Return the locations of the pipelines' tables and dead-letter tables."""
+def places(
+    deployment: Deployment,
+    foundation: FoundationOutputs,
+    pipelines: Sequence[Pipeline],
+    patterns: Sequence[TopicPattern] = (),
+) -> Places:
+    """Return the locations of the pipelines' tables and dead-letter tables, and of the namespaces of patterns."""
     return Places(
         region=deployment.region,
         account=deployment.account,
@@ -60,6 +65,7 @@ def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Seq
         tables=[name for p in pipelines for name in p.tables],
         scope=deployment.access.scope,
         shared=frozenset(deployment.existing.databases),
+        open_namespaces=frozenset(pattern.namespace for pattern in patterns),
     )
 
 
@@ -77,7 +83,8 @@ class OperatorRoles(Construct):
     ) -> None:
         super().__init__(scope, name)
         pipelines = [pipeline for group in groups for pipeline in group.pipelines]
-        self._deployment, self._places = deployment, places(deployment, foundation, pipelines)
+        patterns = [pattern for group in groups for pattern in group.patterns]
+        self._deployment, self._places = deployment, places(deployment, foundation, pipelines, patterns)
         jobs = {kind: [job_name(kind, group.name) for group in groups] for kind in (INGEST, MAINTAIN)}
         key: dict[str, Value] = {"key": foundation.key_arn}
         athena = self._athena(foundation)

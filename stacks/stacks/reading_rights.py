@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from frazil.declaration import Pipeline, SubjectStrategy, digest
+from frazil.declaration import Pipeline, SubjectStrategy, TopicPattern, digest
 from infra.confluent.kafka_topic import Access, let_read
 from infra.confluent.resource import Declared
 from infra.confluent.service_account import Account
@@ -35,12 +35,19 @@ def bind_each(
 ALL = "*"
 
 
-def subjects(pipelines: Sequence[Pipeline], prefixes: Sequence[str] = ()) -> list[str]:
+def subjects(
+    pipelines: Sequence[Pipeline], prefixes: Sequence[str] = (), matching: Sequence[TopicPattern] = ()
+) -> list[str]:
     """Return the patterns of the subjects whose schemas pipelines read; `*` if a subject depends on a record's name.
 
-    A subject that begins with one of `prefixes` is in the pattern of that prefix, `payments.*`.
+    A subject that begins with one of `prefixes` is in the pattern of that prefix, `payments.*`. Those of the topics of a pattern
+    are in that of its prefix.
     """
     wanted = patterns((name for pipeline in pipelines for name in _names(pipeline)), prefixes)
+    shared = {pattern.prefix: {*_names(pattern.pipeline)} for pattern in matching}
+    if any(ALL in names for names in shared.values()):
+        return [ALL]
+    wanted = sorted({*wanted, *beginnings([prefix for prefix, names in shared.items() if names], prefixes)})
     return [ALL] if ALL in wanted else wanted
 
 
@@ -48,6 +55,11 @@ def patterns(names: Iterable[str], prefixes: Sequence[str]) -> list[str]:
     """Return the names, sorted; a name that begins with one of `prefixes` is in the pattern of that prefix."""
     begins = {name: [prefix for prefix in prefixes if name.startswith(prefix)] for name in names}
     return sorted({f"{min(found, key=len)}*" if found else name for name, found in begins.items()})
+
+
+def beginnings(own: Sequence[str], prefixes: Sequence[str]) -> list[str]:
+    """Return the patterns of the prefixes of topic patterns, in as few as they and `prefixes` allow."""
+    return patterns(own, [*prefixes, *own])
 
 
 def _names(pipeline: Pipeline) -> Iterator[str]:
@@ -60,9 +72,16 @@ def _names(pipeline: Pipeline) -> Iterator[str]:
 
 
 def let_read_topics(
-    reader: Account, pipelines: Sequence[Pipeline], kafka: Access, made: Mapping[str, tuple[Declared, ...]]
+    reader: Account,
+    pipelines: Sequence[Pipeline],
+    matching: Sequence[TopicPattern],
+    kafka: Access,
+    made: Mapping[str, tuple[Declared, ...]],
 ) -> None:
-    """Let an account read topics: one ACL a topic, and one for all consumer groups. `made`: the topics of this stack."""
+    """Let an account read topics: one ACL a topic or a pattern's prefix, and one for all consumer groups.
+
+    `made`: the topics of this stack.
+    """
     for topic in topics_of(pipelines):
         let_read(
             reader,
@@ -72,15 +91,32 @@ def let_read_topics(
             kafka=kafka,
             depends_on=made.get(topic, ()),
         )
+    for begins in beginnings(prefixes_of(matching), ()):
+        prefix = begins.removesuffix("*")
+        let_read(reader, f"topics-{prefix}-read", topics=prefix, principal=reader.principal, kafka=kafka)
     let_read(reader, "groups", groups=PREFIX, principal=reader.principal, kafka=kafka)
 
 
 def let_read_topics_by_role(
-    reader: Account, pipelines: Sequence[Pipeline], kafka_crn: str, prefixes: Sequence[str]
+    reader: Account,
+    pipelines: Sequence[Pipeline],
+    matching: Sequence[TopicPattern],
+    kafka_crn: str,
+    prefixes: Sequence[str],
 ) -> None:
     """Let an account read topics by role bindings, which need no administrator of the cluster as ACLs do."""
     groups = reader.bind("groups", READ, f"{kafka_crn}/group={PREFIX}*", is_awaited=False)
-    bind_each(reader, "topic", READ, kafka_crn, patterns(topics_of(pipelines), prefixes), also=[groups])
+    bind_each(reader, "topic", READ, kafka_crn, readable(pipelines, matching, prefixes), also=[groups])
+
+
+def readable(pipelines: Sequence[Pipeline], matching: Sequence[TopicPattern], prefixes: Sequence[str]) -> list[str]:
+    """Return the patterns of the topics of pipelines and patterns for role bindings, as `patterns` does."""
+    return sorted({*patterns(topics_of(pipelines), prefixes), *beginnings(prefixes_of(matching), prefixes)})
+
+
+def prefixes_of(matching: Iterable[TopicPattern]) -> list[str]:
+    """Return the prefixes of patterns of topics, each once."""
+    return list(dict.fromkeys(pattern.prefix for pattern in matching))
 
 
 def topics_of(pipelines: Sequence[Pipeline]) -> list[str]:

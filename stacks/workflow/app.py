@@ -139,6 +139,7 @@ def _guarded(
         declared["pipelines"],
         declared["topics"],
         text_of=lambda schema: (folder / schema).read_text("utf-8"),
+        patterns=declared["patterns"],
         release=release,
         is_named_for_destruction=is_named,
         former_groups=deployed_groups(before),
@@ -153,10 +154,9 @@ def _declared(file: Path) -> dict[str, Any]:
     if "pipelines" not in names.values:
         raise InvalidInput("`pipelines` is missing", where=str(file), do="Write pipelines = [Pipeline(…), …]")
     of_file = checked(names)
-    if of_file.patterns:
-        raise InvalidInput("patterns of topics are not deployed", where=str(file), do="Declare each topic by itself")
     return {
         "pipelines": of_file.pipelines,
+        "patterns": of_file.patterns,
         "topics": members(names, "topics", ManagedTopic, do='Write topics = [ManagedTopic("orders"), …]'),
         "retired": members(names, "retired", Retired, do="Write retired = [Retired(…), …]"),
     }
