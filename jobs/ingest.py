@@ -81,7 +81,8 @@ def main(arguments: Sequence[str]) -> int:
                     outcomes = runner.drain(pipelines, job, registry, sink, topics=topics)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
         return entry_point.ended(error, secrets, stopping)
-    code = exit_of_all(outcome.error for outcome in outcomes.values())
+    errors = {name: outcome.error for name, outcome in outcomes.items()}
+    code = exit_of_all(entry_point.deciding(errors, names) if chosen.run else errors.values())
     is_cut_short = chosen.once and any(outcome.total.stopped for outcome in outcomes.values())
     return Exit.INTERRUPTED if code is Exit.SUCCESS and is_cut_short else code
 

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 
-from frazil.declaration import parse
+from frazil.declaration import parse_document
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
@@ -37,12 +37,14 @@ from stacks.workflow.terraform_plans import APP, STACKS, declared_pipelines, pla
 
 
 def refuse_moves(group: str, folders: Iterable[Path], file: Path | None) -> None:
-    """Raise `InvalidDeclaration` if a pipeline leaves a group or comes to it, which alone would be deployed.
+    """Raise `InvalidDeclaration` if a pipeline or a pattern leaves a group or comes to it, which alone would be deployed.
 
     `folders` are those of the synthesised stacks of ingestion. The file has the pipelines of each deployed ingest job.
     """
     deployed: dict[str, list[str]] = json.loads(file.read_text("utf-8")) if file is not None else {}
-    declared = {one.name: job_name(INGEST, one.group) for each in declared_pipelines(folders) for one in parse(each)}
+    documents = [parse_document(each) for each in declared_pipelines(folders)]
+    declared = {one.name: job_name(INGEST, one.group) for each in documents for one in each.pipelines}
+    declared |= {one.match: job_name(INGEST, one.pipeline.group) for each in documents for one in each.patterns}
     own, do = job_name(INGEST, group), "Deploy all groups: leave out --group"
     if problems := [
         Problem(f"pipeline {name}", f"it moves from the job {job} to {new}, and only {own} would be deployed", do)

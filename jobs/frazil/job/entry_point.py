@@ -8,7 +8,7 @@ import math
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,11 @@ from typing import Any
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
 from frazil.declaration.documents.document import Document
-from frazil.errors import InvalidInput
+from frazil.errors import FrazilError, InvalidInput
 from frazil.exit_codes import Exit, exit_of
+
+REFUSED = "topic "
+"""The beginning of the name of a topic that matches a pattern and has no pipeline: no pipeline's name has a space."""
 
 _LEVELS = {
     "decision_required": "ERROR",
@@ -159,6 +162,17 @@ def chosen_of(
     own, left_out = ([name for name in some if name in known] for some in (names, without))
     pipelines = chosen(document.pipelines, own, left_out) if own or not names else []
     return pipelines, lambda name: (not names or name in names) and name not in without
+
+
+def deciding(errors: Mapping[str, FrazilError | None], declared: Collection[str]) -> list[FrazilError | None]:
+    """Return the errors that decide how a run ends that a reconciler started, of those by pipeline. `declared` is the document's.
+
+    Of the pipelines of patterns, a good one is enough, and a refused topic does not count: whoever makes a topic could otherwise
+    have a release rolled back. Alarms report each of them.
+    """
+    own = [error for name, error in errors.items() if name in declared]
+    matched = [error for name, error in errors.items() if name not in declared and not name.startswith(REFUSED)]
+    return own if None in matched else [*own, *matched]
 
 
 def ended(error: Exception, secrets: Secrets, stopping: threading.Event) -> Exit:

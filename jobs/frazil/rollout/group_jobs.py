@@ -13,7 +13,7 @@ from frazil.clients.object_store import ObjectStore
 from frazil.errors import InvalidInput
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.state import stored_state
-from frazil.rollout.stopped_pipelines import pipeline_names
+from frazil.rollout.stopped_pipelines import document_of, landed_names, landed_places, pipeline_names
 
 
 def ingest_jobs(store: ObjectStore) -> tuple[str, ...]:
@@ -23,8 +23,17 @@ def ingest_jobs(store: ObjectStore) -> tuple[str, ...]:
 
 
 def deployed_pipelines(store: ObjectStore) -> dict[str, tuple[str, ...]]:
-    """Return the pipelines of each deployed ingest job. Raises `InvalidInput` if one cannot be read."""
-    return {job: _pipelines_of(store, job) for job in ingest_jobs(store)}
+    """Return the pipelines that the document of each deployed ingest job names, and the texts of its patterns.
+
+    Raises `InvalidInput` if one cannot be read.
+    """
+    found = dict[str, tuple[str, ...]]()
+    for job in ingest_jobs(store):
+        held = store.read(desired_key(job))
+        if held is not None:
+            document = document_of(parse_desired(held.data), store)
+            found[job] = (*(one.name for one in document.pipelines), *(one.match for one in document.patterns))
+    return found
 
 
 def job_of(store: ObjectStore, pipelines: Sequence[str]) -> str:
@@ -36,12 +45,12 @@ def job_of(store: ObjectStore, pipelines: Sequence[str]) -> str:
     unreadable: list[str] = []
     for job in ingest_jobs(store):
         try:
-            deployed[job] = {*_pipelines_of(store, job)}
+            deployed[job] = _pipelines_of(store, job)
         except InvalidInput as error:
             unreadable.append(f"; {job} cannot be read: {error}")
     known = {name for names in deployed.values() for name in names}
     # After a rollback, a job runs pipelines that its deployed document no longer has.
-    landed = {job: {*_landed(store, job)} for job in deployed}
+    landed = {job: {name for name, _ in _landed(store, job)} for job in deployed}
     both = {job: names & landed[job] for job, names in deployed.items()}
     found: dict[str, list[str]] = {}
     for name in pipelines:
@@ -66,30 +75,34 @@ def without_moved(proven: Desired, desired: Desired, store: ObjectStore) -> Desi
     Otherwise both jobs would land them, and fence each other without end. If the other job has returned to a generation without
     a pipeline, too, the pipeline stays here: no job would land it. What cannot be read moves no pipeline.
     """
-    left = set(pipeline_names(proven, store)) - set(pipeline_names(desired, store)) - set(proven.stopped)
+    places = landed_places(proven, store) - landed_places(desired, store)
+    left = {place for place in places if place[0] not in proven.stopped}
     others = ingest_jobs(store) if left else ()
-    moved = {name for job in others if job != desired.job for name in _landed(store, job)} & left
+    moved = {name for job in others if job != desired.job for name, _ in _landed(store, job) & left}
     if not moved:
         return proven
     stopped = tuple(sorted({*proven.stopped, *moved}))
-    is_empty = len(stopped) == len(pipeline_names(proven, store))
+    is_empty = set(pipeline_names(proven, store)) <= set(stopped)
     return replace(proven, stopped=stopped, is_stopped=proven.is_stopped or is_empty)
 
 
-def _landed(store: ObjectStore, job: str) -> tuple[str, ...]:
-    """Return the pipelines that a job should land: those of the proven generation, if it has given up the deployed one."""
+def _landed(store: ObjectStore, job: str) -> set[tuple[str, str]]:
+    """Return the pipelines that a job should land, by name and namespace.
+
+    These are those of the proven generation, if the job has given up the deployed one.
+    """
     try:
         held = store.read(desired_key(job))
         if held is None:
-            return ()
+            return set()
         desired, state = parse_desired(held.data), stored_state(store, job)
         target = state.proven if state.has_given_up(desired) else desired
-        return pipeline_names(target, store) if target is not None else ()
+        return landed_places(target, store) if target is not None else set()
     except InvalidInput:
-        return ()
+        return set()
 
 
-def _pipelines_of(store: ObjectStore, job: str) -> tuple[str, ...]:
+def _pipelines_of(store: ObjectStore, job: str) -> set[str]:
     """Return the pipelines of a deployed job. Raises `InvalidInput` if its desired state or document cannot be read."""
     held = store.read(desired_key(job))
-    return pipeline_names(parse_desired(held.data), store) if held is not None else ()
+    return landed_names(parse_desired(held.data), store) if held is not None else set()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from frazil.clients.object_store import ObjectStore
 from frazil.errors import InvalidInput
 from frazil.release.manifest import Release, parse_manifest
 from frazil.rollout.desired import Desired, Mode
-from frazil.rollout.run_proof import Reached, RunProof, parse_proof, proof_prefix
+from frazil.rollout.run_proof import Reached, RunProof, is_pattern, parse_proof, proof_prefix
 from frazil.rollout.stopped_pipelines import pipeline_names
 
 
@@ -64,18 +64,34 @@ class ProofReadiness:
     def of(self, desired: Desired) -> Readiness:
         """Return the readiness of a generation. Raises `InvalidInput` if its document is missing.
 
-        A commit of any of its runs counts. For the other pipelines, the newest proof does.
+        A commit of any of its runs counts. For the other pipelines, the newest proof does. `counted` says which pipelines of
+        patterns count.
         """
         names = {name for name in pipeline_names(desired, self._store) if name not in desired.stopped}
         proofs = sorted(
             stored_proofs(self._store, desired.job, desired.run_prefix), key=lambda proof: (proof.at_ms, proof.run)
         )
         committed = {name for p in proofs for name, reached in p.pipelines.items() if reached is Reached.COMMITTED}
+        newest = proofs[-1].pipelines if proofs else {}
+        reached = {**newest, **dict.fromkeys(committed, Reached.COMMITTED)}
+        names |= counted(names, {name: how for name, how in reached.items() if name not in desired.stopped})
         others, has_commit = names - committed, bool(committed & names)
         if desired.mode is Mode.DRAIN and (found := _of_drain(others, proofs, has_commit=has_commit)) is not None:
             return found
-        newest = proofs[-1].pipelines if proofs else {}
         return _readiness({newest.get(name, Reached.NOTHING) for name in others}, has_commit=has_commit)
+
+
+def counted(names: Collection[str], reached: Mapping[str, Reached]) -> set[str]:
+    """Return the pipelines of patterns that show how far a run is. `names` are those of its document, `reached` of its proofs.
+
+    If some have committed or caught up, the others do not count: whoever makes a topic could otherwise have a release rolled back.
+    If all have landed nothing, all count.
+    """
+    matched = reached.keys() - {*names} if any(map(is_pattern, names)) else set[str]()
+    for good in ((Reached.COMMITTED, Reached.CAUGHT_UP), (Reached.UNAVAILABLE,)):
+        if found := {name for name in matched if reached[name] in good}:
+            return found
+    return {*matched}
 
 
 def _of_drain(others: Collection[str], proofs: Sequence[RunProof], *, has_commit: bool) -> Readiness | None:

@@ -22,6 +22,7 @@ from frazil.rollout.desired import Desired
 from frazil.rollout.function_settings import EXECUTION, Settings
 from frazil.rollout.readiness import ProofReadiness, stored_proofs
 from frazil.rollout.reconcile import Passed, Reconciler
+from frazil.rollout.run_proof import is_pattern
 from frazil.rollout.steps import Forget, Step
 from frazil.rollout.stopped_pipelines import pipeline_names
 
@@ -30,14 +31,19 @@ MOST_PROOFS = 100
 
 
 def silent_pipelines(desired: Desired, store: ObjectStore, *, now_ms: int, seconds: int) -> tuple[str, ...]:
-    """Return the pipelines of a generation that have reported nothing for so long. None is silent before that time is over."""
+    """Return the pipelines of a generation that have reported nothing for so long. None is silent before that time is over.
+
+    With a pattern, these may be pipelines of the newest proof. A pattern itself reports only if other topics match.
+    """
     began = now_ms - seconds * 1000
     proofs = []
     for proof in islice(stored_proofs(store, desired.job, desired.run_prefix), MOST_PROOFS):
         proofs.append(proof)
         if proof.began_ms is not None and proof.began_ms < began:
-            names = set(pipeline_names(desired, store)) - set(desired.stopped)
-            return tuple(sorted(names - {name for one in proofs for name, at in one.reported.items() if at >= began}))
+            names = {*pipeline_names(desired, store)}
+            names |= proofs[0].pipelines.keys() if any(map(is_pattern, names)) else set()
+            heard = {n for one in proofs for n, at in one.reported.items() if at >= began or is_pattern(n)}
+            return tuple(sorted(names - {*desired.stopped} - heard))
     return ()
 
 

@@ -26,6 +26,11 @@ def of_pattern(index: int) -> str:
     return f"patterns[{index}]"
 
 
+def is_pattern(name: str) -> bool:
+    """Return whether a pattern reports under a name, see `of_pattern`; no pipeline has such a name."""
+    return name.startswith("patterns[")
+
+
 class Reached(StrEnum):
     """The progress of a pipeline in one run.
 
