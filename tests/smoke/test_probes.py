@@ -21,7 +21,17 @@ from moto.cloudwatch.models import cloudwatch_backends
 from frazil.clients.aws_account import account_clients
 from frazil.clients.deployed_resources import Action, DeployedResources, Function
 from frazil.clients.emr import Run, RunState
-from frazil.declaration import Environment, GlueCatalog, Kafka, Pipeline, Table, Topic, canonical, environment_document
+from frazil.declaration import (
+    Environment,
+    GlueCatalog,
+    Kafka,
+    Pipeline,
+    Table,
+    Topic,
+    canonical,
+    each_topic,
+    environment_document,
+)
 from frazil.declaration.documents.document import document
 from frazil.declaration.environment import Mechanism, Security
 from frazil.declaration.secret import Secret
@@ -605,3 +615,25 @@ class _Body:
 
     def stream(self, *_: Any, **__: Any) -> Iterator[bytes]:
         yield self._body.read()
+
+
+def test_a_job_with_patterns_only_is_shown_by_the_topics_that_match(account: Account) -> None:
+    patterns = [each_topic(rf"{name}\..*", table=f"{name}.{{topic}}", value="text") for name in ("pay", "shop")]
+    written = canonical(document([], patterns))
+    account.store.put(document_key(written), written)
+    wanted = replace(account.desired, document=document_key(written))
+    account.store.put(desired_key("ingest"), desired_document(wanted))
+    account.desired = wanted
+    account.prove(**{"patterns[0]": Reached.CAUGHT_UP, "patterns[1]": Reached.CAUGHT_UP, "bad": Reached.NOTHING})
+    said = {
+        "documents ingest": "0 pipelines and 2 patterns in dev",
+        "proof ingest": "1 pipelines have committed, 1 have caught up",
+        "secret ingest": "orders has landed with it",
+        "metrics ingest": "freshness_seconds of 2 pipelines",
+        "tables": "2 tables",
+    }
+    for name, what in said.items():
+        outcome, found = account.outcome(name)
+        assert (outcome, what in found) == (Outcome.SHOWN, True), (name, found)
+    account.prove(**{"patterns[0]": Reached.NOTHING})
+    assert account.outcome("proof ingest")[1].startswith("nothing landed by patterns[0]")

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
 from frazil.clients.deployed_resources import DeployedResources
 from frazil.clients.emr import Emr, Run, RunState
 from frazil.clients.object_store import ObjectStore
-from frazil.declaration import Environment, Pipeline, parse, parse_environment
+from frazil.declaration import Environment, Pipeline, Table, parse_document, parse_environment
+from frazil.declaration.documents.document import Document
 from frazil.errors import InvalidInput
 from frazil.release.manifest import Release
 from frazil.rollout.desired import INGEST, MAINTAIN, Desired, desired_key, parse_desired
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, names_of_runs
-from frazil.rollout.readiness import stored_proofs, stored_release
-from frazil.rollout.run_proof import Reached, RunProof
+from frazil.rollout.readiness import counted, stored_proofs, stored_release
+from frazil.rollout.run_proof import Reached, RunProof, is_pattern, of_pattern
 from frazil.rollout.state import RolloutState, stored_state
 from frazil.rollout.stopped_pipelines import with_stops
 
@@ -139,9 +140,21 @@ class IngestJob(DeployedJob):
         return parse_environment(self._document(self.desired.environment))
 
     @cached_property
+    def declared(self) -> Document:
+        """The document of pipelines and patterns that the runs have."""
+        return parse_document(self._document(self.desired.document))
+
+    @property
     def pipelines(self) -> tuple[Pipeline, ...]:
-        """The pipelines that the runs land."""
-        return tuple(p for p in parse(self._document(self.desired.document)) if p.name not in self.desired.stopped)
+        """The pipelines of the document that the runs land."""
+        return tuple(p for p in self.declared.pipelines if p.name not in self.desired.stopped)
+
+    @property
+    def reached(self) -> dict[str, Reached]:
+        """The progress of each pipeline in the newest proof, of each pattern, and of the pipelines of patterns that count."""
+        proven = self.proof.pipelines if self.proof else {}
+        names = [*(p.name for p in self.pipelines), *map(of_pattern, range(len(self.declared.patterns)))]
+        return {name: proven.get(name, Reached.NOTHING) for name in (*names, *sorted(counted(names, proven)))}
 
     @cached_property
     def proof(self) -> RunProof | None:
@@ -152,8 +165,27 @@ class IngestJob(DeployedJob):
     @property
     def landed(self) -> tuple[Pipeline, ...]:
         """The pipelines of which the newest proof says that they have committed or caught up."""
-        reached = self.proof.pipelines if self.proof else {}
-        return tuple(p for p in self.pipelines if reached.get(p.name) in (Reached.COMMITTED, Reached.CAUGHT_UP))
+        good = self._good
+        matched = (replace(self.declared.patterns[0].pipeline, name=name) for name in self._matched)
+        return (*(p for p in self.pipelines if p.name in good), *matched)
+
+    @property
+    def landed_tables(self) -> tuple[tuple[Table, ...], ...]:
+        """The table of each pipeline that has landed. With several patterns, the table of a matching topic is one of several."""
+        shared = [one.pipeline.table for one in self.declared.patterns]
+        matched = (
+            tuple(replace(table, identifier=f"{table.namespace}.{name}") for table in shared) for name in self._matched
+        )
+        return (*((p.table,) for p in self.pipelines if p.name in self._good), *matched)
+
+    @property
+    def _good(self) -> list[str]:
+        return [name for name, how in self.reached.items() if how in (Reached.COMMITTED, Reached.CAUGHT_UP)]
+
+    @property
+    def _matched(self) -> list[str]:
+        declared = {pipeline.name for pipeline in self.pipelines}
+        return [name for name in self._good if name not in declared and not is_pattern(name)]
 
     def _document(self, key: str) -> bytes:
         held = self.services.store.read(key)

@@ -12,7 +12,7 @@ from frazil.declaration.secret import secrets_in
 from frazil.job.startup import NOT_FOUND
 from frazil.release.upload import document_key
 from frazil.rollout.run_log import bucket_of, run_log_prefix
-from frazil.rollout.run_proof import Reached, RunProof
+from frazil.rollout.run_proof import Reached, RunProof, is_pattern
 from frazil.smoke.deployed_job import GOOD, DeployedJob, IngestJob
 from frazil.smoke.probe import Answer
 
@@ -89,8 +89,9 @@ def documents(job: IngestJob) -> Answer:
         held = store.read(key)
         if held is None or document_key(held.data) != key:
             return Answer.failed(f"{key} {'does not exist' if held is None else 'has other content'}", "Deploy again")
-    names = (len(job.pipelines), job.environment.name)
-    what = f"{names[0]} pipelines in {names[1]}, release {job.release.version} ({job.release.digest[:16]})"
+    patterns = f" and {len(job.declared.patterns)} patterns" if job.declared.patterns else ""
+    pipelines = f"{len(job.pipelines)} pipelines{patterns} in {job.environment.name}"
+    what = f"{pipelines}, release {job.release.version} ({job.release.digest[:16]})"
     return Answer.shown(what)
 
 
@@ -134,7 +135,7 @@ def proof(job: IngestJob) -> Answer:
     if not run.state.is_terminal and age > FRESH:
         do = f"Read frazil jobs logs {job.services.environment.name} {run.id}: the driver writes it every five minutes"
         return Answer.failed(f"the newest is {age.total_seconds() // 60:.0f} minutes old", do)
-    reached = {p.name: found.pipelines.get(p.name, Reached.NOTHING) for p in job.pipelines}
+    reached = job.reached
     for wanted, what in ((Reached.UNAVAILABLE, "a service is unavailable to"), (Reached.NOTHING, "nothing landed by")):
         names = _listed(name for name, each in reached.items() if each is wanted)
         is_over = run.state.is_terminal or job.age(run) > timedelta(seconds=job.desired.proof_seconds)
@@ -142,6 +143,7 @@ def proof(job: IngestJob) -> Answer:
             return Answer.failed(f"{what} {names}", f"Read frazil jobs logs {job.services.environment.name} {run.id}")
         if names:
             return Answer.not_yet(f"{what} {names}")
+    reached = {name: how for name, how in reached.items() if not is_pattern(name)}
     committed = sum(each is Reached.COMMITTED for each in reached.values())
     return Answer.shown(f"{committed} pipelines have committed, {len(reached) - committed} have caught up")
 

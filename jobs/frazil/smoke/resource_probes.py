@@ -148,10 +148,14 @@ def tables(services: Services, jobs: Sequence[IngestJob]) -> Answer:
     reader = services.resources.as_role(role)
     if reader is None:
         return Answer.not_here(f"these credentials may not assume {role}")
-    landed = [pipeline.table for job in jobs for pipeline in job.landed]
+    landed = [tables for job in jobs for tables in job.landed_tables]
     if not landed:
         return Answer.not_yet("no pipeline has landed yet")
-    missing = [table.identifier for table in landed if reader.table_metadata(table.namespace, table.name) is None]
+    missing = [
+        tables[0].identifier
+        for tables in landed
+        if all(reader.table_metadata(table.namespace, table.name) is None for table in tables)
+    ]
     if missing:
         what = f"Glue has no table {', '.join(missing[:5])}"
         return Answer.failed(what, "Read frazil jobs logs: was the table dropped?")
