@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from frazil.declaration import SubjectStrategy
+from frazil.declaration import InvalidDeclaration, SubjectStrategy, TopicPattern
 from frazil.declaration.checks.validation import FrozenMap
+from frazil.declaration.documents.from_json import from_json
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX
 from policies.resources import TYPE, Json, Reviewed, watch
 
@@ -60,9 +61,13 @@ class Facts:
         self.topics = {str(each["topic"]["name"]) for each in pipelines}
         self.subjects = {f"{topic}-{part}" for topic in self.topics for part in ("key", "value")}
         """The subjects of the topics; also `*` if a subject depends on a record's name."""
+        patterns = [each for document in reviewed.documents for each in document.get("patterns", ())]
+        self._patterns = [(parsed, each["pipeline"]) for each in patterns if (parsed := _parsed(each)) is not None]
+        self.prefixes = {parsed.prefix for parsed, _ in self._patterns if parsed.prefix}
+        """The literal prefixes of the patterns of topics, and of the subjects of these topics."""
         self.subjects |= {
             "*"
-            for each in pipelines
+            for each in (*pipelines, *(shared for _, shared in self._patterns))
             if each["topic"].get("value", {}).get("subject_strategy", SubjectStrategy.TOPIC) != SubjectStrategy.TOPIC
         }
         self._pipelines = pipelines
@@ -71,13 +76,15 @@ class Facts:
 
     def lag_seconds(self, topic: str) -> int | None:
         """Return how late a topic's rows may be, in seconds, by its pipelines' freshness alarms; None without an alarm."""
-        named = [name for name, read in self._topics.items() if read == topic]
+        groups = {name: self._groups[name] for name, read in self._topics.items() if read == topic}
+        matching = [pattern for pattern, _ in self._patterns if pattern.matches(topic)]
+        groups |= {each.identifier(topic).partition(".")[2]: each.pipeline.group for each in matching}
         limits = [
             int(float(alarm.values["threshold"]))
             for alarm in self.reviewed.of(TYPE)
             for watched in [watch(alarm)]
             if watched is not None and watched.metric == "freshness_seconds" and int(float(alarm.values["threshold"]))
-            if any(watched.covers(name, self._groups[name]) for name in named)
+            if any(watched.covers(name, group) for name, group in groups.items())
         ]
         return max(limits, default=None)
 
@@ -95,7 +102,9 @@ class Facts:
 
     def _write_modes(self, topic: str) -> list[Json]:
         """Return the write modes of the pipelines that read a topic. A mode without parameters may be its name."""
-        found = [each.get("write") or "append" for each in self._pipelines if str(each["topic"]["name"]) == topic]
+        readers = [each for each in self._pipelines if str(each["topic"]["name"]) == topic]
+        readers += [shared for pattern, shared in self._patterns if pattern.matches(topic)]
+        found = [each.get("write") or "append" for each in readers]
         return [each if isinstance(each, Mapping) else {"type": each} for each in found]
 
     def table_places(self) -> Iterator[Place]:
@@ -132,6 +141,14 @@ class Facts:
         found = _ON_S3.fullmatch(location)
         if found:
             yield Place(self.bucket_name(found["bucket"]), found["prefix"].strip("/"))
+
+
+def _parsed(pattern: Json) -> TopicPattern | None:
+    """Return a pattern; None if this release cannot read it, which the review reports."""
+    try:
+        return from_json(TopicPattern, pattern, "")
+    except InvalidDeclaration:
+        return None
 
 
 def _pipeline_name(pipeline: Json) -> str:

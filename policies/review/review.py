@@ -8,7 +8,7 @@ from datetime import date
 from enum import StrEnum
 from typing import Any
 
-from frazil.declaration import InvalidDeclaration, Pipeline, parse
+from frazil.declaration import InvalidDeclaration, Pipeline, TopicPattern, parse_document
 from policies.resource_changes import Change, Verb, changes_of
 from policies.resource_values import NONE_DECLARED, DeclaredAccess, Facts
 from policies.resources import Finding, Resource, Reviewed, embedded, read, together
@@ -17,6 +17,7 @@ from policies.review.dangers import change_dangers, effect_danger, expected
 from policies.review.data_effects.columns import column_effects
 from policies.review.data_effects.declared_schemas import declared_schema_effects
 from policies.review.data_effects.effects import Effect, desired_effects, effects
+from policies.review.data_effects.pattern_effects import pattern_effects
 from policies.review.plan.compared_plans import DIGITS, NormalForm, normal_form
 from policies.review.plan.masking import cleaned
 from policies.review.plan.plan_gaps import StackPlan, as_declared, unread, unreviewed
@@ -164,11 +165,12 @@ def review(
     changes = tuple(each for each in everything if each.verb is not Verb.STAY)
     old_resources = [Resource(each.address, each.type, each.before) for each in everything if each.before]
     old_documents, new_documents = (list(embedded(each)) for each in (old_resources, reviewed.resources))
-    old, old_problem = _pipelines(old_documents)
-    new, new_problem = _pipelines(new_documents)
+    old, old_patterns, old_problem = _declared(old_documents)
+    new, new_patterns, new_problem = _declared(new_documents)
     all_effects: list[Effect] = []
     if not (old_problem or new_problem):
         all_effects += effects(old, new) if new_documents and _has_pipelines(new_documents) else ()
+        all_effects += pattern_effects(old_patterns, new_patterns) if _has_pipelines(new_documents) else ()
         all_effects += declared_schema_effects(old, new)
     all_effects += column_effects(changes, new)
     all_effects += desired_effects(old_documents, new_documents)
@@ -181,8 +183,8 @@ def review(
             found,
             explainable(reviewed.changes, rights),
             facts,
-            before=old,
-            after=new,
+            before=[*old, *(each.pipeline for each in old_patterns)],
+            after=[*new, *(each.pipeline for each in new_patterns)],
             applications=_applications(new_documents) - _applications(old_documents),
             tolerated=tolerated,
         )
@@ -237,13 +239,15 @@ def _has_pipelines(found: Iterable[Json]) -> bool:
     return any("pipelines" in each for each in found)
 
 
-def _pipelines(found: Iterable[Json]) -> tuple[list[Pipeline], str]:
-    """Return the pipelines of the documents, or why they cannot be read."""
-    listed: list[Pipeline] = []
+def _declared(found: Iterable[Json]) -> tuple[list[Pipeline], list[TopicPattern], str]:
+    """Return the pipelines and patterns of the documents, or why they cannot be read."""
+    listed, patterns = list[Pipeline](), list[TopicPattern]()
     for each in found:
         if "pipelines" in each:
             try:
-                listed += parse(each)
+                document = parse_document(each)
             except InvalidDeclaration as invalid:
-                return [], f"this release cannot read it: {'; '.join(map(str, invalid.problems[:3]))}"
-    return listed, ""
+                return [], [], f"this release cannot read it: {'; '.join(map(str, invalid.problems[:3]))}"
+            listed += document.pipelines
+            patterns += document.patterns
+    return listed, patterns, ""

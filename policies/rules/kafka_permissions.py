@@ -93,7 +93,7 @@ class _Own:
         return self._is_bound(account, values, is_new=principal[1] in self._new)
 
     def _is_read(self, values: Json) -> bool:
-        """Return whether an ACL lets read a declared topic, or use Frazil's consumer groups."""
+        """Return whether an ACL lets read a declared topic or those of a pattern, or use Frazil's consumer groups."""
         wanted = {"operation": "READ", "permission": "ALLOW", "host": "*"}
         places = [_CLUSTER_ID.fullmatch(str(each.get("id"))) for each in blocks(values.get("kafka_cluster"))]
         if any(values.get(name, "*" if name == "host" else None) != value for name, value in wanted.items()):
@@ -101,9 +101,8 @@ class _Own:
         if len(places) != 1 or places[0] is None or not self._is_only("cluster", places[0]["cluster"]):
             return False
         opened = tuple(values.get(name) for name in ("resource_type", "pattern_type", "resource_name"))
-        return opened == ("GROUP", "PREFIXED", _GROUPS) or (
-            opened[:2] == ("TOPIC", "LITERAL") and opened[2] in self._facts.topics
-        )
+        declared = {"LITERAL": self._facts.topics, "PREFIXED": self._facts.prefixes}.get(str(opened[1]), ())
+        return opened == ("GROUP", "PREFIXED", _GROUPS) or (opened[0] == "TOPIC" and opened[2] in declared)
 
     def _is_bound(self, account: str, values: Json, *, is_new: bool) -> bool:
         """Return whether a role binding is one of the reader's or the manager's. `is_new`: the plan creates the account."""
@@ -129,6 +128,7 @@ class _Own:
         return role == _READ and (
             (kind, name) == ("group", f"{_GROUPS}*")
             or self._is_prefix(kind, name)
+            or (kind in {"topic", "subject"} and name.endswith("*") and name[:-1] in self._facts.prefixes)
             or name in {"topic": self._facts.topics, "subject": self._facts.subjects}.get(kind, ())
         )
 

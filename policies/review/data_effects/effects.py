@@ -44,7 +44,9 @@ def effects(before: Sequence[Pipeline], after: Sequence[Pipeline]) -> tuple[Effe
             found.append(_new(pipeline, writers.get(pipeline.table.identifier)))
     for name, pipeline in old.items():
         found += (
-            _changes(pipeline, new[name]) if name in new else [_gone(pipeline, {p.table.identifier for p in after})]
+            changes_of_pipeline(pipeline, new[name])
+            if name in new
+            else [_gone(pipeline, {p.table.identifier for p in after})]
         )
     order = list(Outcome)
     return tuple(sorted(found, key=lambda e: (not e.is_dangerous, order.index(e.outcome), e.pipeline, e.changed)))
@@ -77,7 +79,8 @@ def _gone(pipeline: Pipeline, kept: set[str]) -> Effect:
     return Effect.of(pipeline, what, outcome=Outcome.LEFT, is_dangerous=True)
 
 
-def _changes(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
+def changes_of_pipeline(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
+    """Yield the effects of each changed field of a pipeline."""
     for path, before, after in _differing(old, new):
         known, shown = FIELDS[path], {"changed": path, "before": _shown(before), "after": _shown(after)}
         what = "; ".join([known.said(before, after), *_gaps(path, old, new)])

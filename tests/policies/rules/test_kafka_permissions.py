@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from frazil.declaration import canonical, each_topic
+from frazil.declaration.documents.document import document
 from policies.resource_values import DeclaredAccess, Facts
 from policies.resources import read, together
 from policies.rules.new_permissions import policy_widened
@@ -122,6 +124,29 @@ NEW_MANAGER = change("confluent_service_account.manager", "create", None, {"disp
 )
 def test_the_permissions_that_declarations_need_are_expected(values: dict[str, Any]) -> None:
     assert told_of(values) == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        acl(pattern_type="PREFIXED", resource_name="shop."),
+        binding("DeveloperRead", f"{ON_KAFKA}/topic=shop.*"),
+        binding("DeveloperRead", f"{ON_REGISTRY}/subject=shop.*"),
+    ],
+    ids=str,
+)
+def test_rights_by_the_prefix_of_a_declared_pattern_are_expected_and_no_others(values: dict[str, Any]) -> None:
+    pattern = each_topic(r"shop\..*", table="shop.{topic}", value="avro")
+    with_pattern = json.loads(canonical(document([], [pattern])))
+    assert told_of(values, pipelines=with_pattern) == []
+    assert len(told_of(values)) == 1
+    for shorter in ("shop", "s", ""):
+        wider = json.loads(json.dumps(values).replace("shop.", shorter))
+        assert len(told_of(wider, pipelines=with_pattern)) == 1
+    manager = {**values, "principal": MANAGER}
+    assert len(told_of(manager, pipelines=with_pattern)) == 1
+    unread = json.loads(json.dumps(with_pattern).replace("shop\\\\..*", "("))
+    assert len(told_of(values, pipelines=unread)) == 1
 
 
 def test_the_subjects_of_records_are_all_subjects() -> None:
