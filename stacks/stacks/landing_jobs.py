@@ -115,7 +115,7 @@ class PipelineDocument(Construct):
         name: str,
         *,
         pipelines: Sequence[Pipeline],
-        patterns: Sequence[TopicPattern],
+        patterns: Sequence[TopicPattern] = (),
         foundation: FoundationOutputs,
     ) -> None:
         """Raises `InvalidDeclaration` if two of the pipelines contradict each other."""

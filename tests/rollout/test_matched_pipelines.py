@@ -16,9 +16,11 @@ from frazil.rollout.job_run_request import run_settings
 from frazil.rollout.readiness import ProofReadiness, Readiness
 from frazil.rollout.reconciler_function import silent_pipelines
 from frazil.rollout.run_proof import Reached, RunName
+from frazil.rollout.state import stored_state
 from frazil.rollout.stopped_pipelines import change_stop, with_stops
+from tests.support.deployed_reconciler import Deployed
 from tests.support.fake_store import FakeStore
-from tests.support.rollout_world import BUCKET, desired, release
+from tests.support.rollout_world import BUCKET, JOB, World, desired, release, replaced
 
 COMMITTED, CAUGHT_UP, UNAVAILABLE, NOTHING = Reached
 SHOP = each_topic(r"shop\..*", table="shop.{topic}", value="text")
@@ -168,3 +170,37 @@ def test_a_pattern_is_never_silent_once_it_has_reported_and_its_pipelines_may_be
     assert silent_pipelines(wanted, store, now_ms=now, seconds=60) == ("b",)
     proven(store, wanted, reached, at_ms=now, reported={"own": now, "a": now, "b": now})
     assert silent_pipelines(wanted, store, now_ms=now, seconds=60) == ("patterns[0]",), "it cannot list topics"
+
+
+# ── A job of a pattern only, minute by minute ───────────────────────────────────────────────────
+BUSY, QUIET = {**PATTERN, "a": COMMITTED, "bad": NOTHING}, {**PATTERN, "a": CAUGHT_UP, "bad": NOTHING}
+FIRST = {**PATTERN, "a": COMMITTED, "bad": COMMITTED}
+
+
+def upgraded(mode: Mode, reached: Mapping[str, Reached]) -> tuple[FakeStore, Desired]:
+    """Deploy a release that proves itself, then another one whose runs come so far. Return its generation."""
+    world = World()
+    written = canonical(document([], [SHOP]))
+    world.store.put(document_key(written), written)
+    made = Deployed(world, {1: FIRST.get, 2: reached.get}, names=tuple(FIRST))
+    first = world.want(desired(mode=mode, document=document_key(written)))
+    made.live(25)
+    assert stored_state(world.store, JOB).proven == first
+    second = world.want(replaced(first, release=release("2.0.0").key))
+    made.live(240)
+    assert made.errors == []
+    return world.store, second
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("reached", [BUSY, QUIET], ids=["busy", "quiet"])
+def test_one_bad_topic_of_others_rolls_back_no_release(mode: Mode, reached: Mapping[str, Reached]) -> None:
+    store, second = upgraded(mode, reached)
+    assert stored_state(store, JOB).proven == second
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("pattern", [CAUGHT_UP, NOTHING])
+def test_a_release_that_lands_no_topic_is_rolled_back(mode: Mode, pattern: Reached) -> None:
+    store, second = upgraded(mode, {"patterns[0]": pattern, "a": NOTHING, "bad": NOTHING})
+    assert stored_state(store, JOB).given_up == (second.digest,)

@@ -51,6 +51,8 @@ class Deployed:
     """Generations whose drains end with an error."""
     hangs: set[int] = field(default_factory=set)
     """Generations whose drains never end by themselves."""
+    names: tuple[str, ...] = NAMES
+    """The names of the proofs of all runs."""
     seed: int = 1
     calls_of_pass: Callable[[], Calls] = Calls
     errors: list[str] = field(default_factory=list)
@@ -120,7 +122,7 @@ class Deployed:
                 arguments = run.request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
                 name = RunName.of(f"{arguments[arguments.index('--run') + 1]}{run.id}")
                 assert name is not None
-                reached, at_ms = {each: driver(each) for each in NAMES}, round(now * 1000)
+                reached, at_ms = {each: driver(each) for each in self.names}, round(now * 1000)
                 proof = name.proof(
                     {each: how or Reached.NOTHING for each, how in reached.items()},
                     at_ms=at_ms,

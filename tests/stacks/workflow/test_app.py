@@ -141,6 +141,12 @@ def test_topics_and_retired_objects_are_lists_of_their_class(
     assert refused(**ALL).startswith(f"error: pipelines.py: {said}")
 
 
+def test_patterns_of_the_file_are_deployed(refused: Callable[..., str], tmp_path: Path) -> None:
+    line = """pipelines = [each_topic(r"{match}", table="shop.{{topic}}", value="avro")]"""
+    (tmp_path / "pipelines.py").write_text(f"from frazil import each_topic\n{line.format(match='.*')}\n")
+    assert "patterns[0].match" in refused(**ALL)
+
+
 @pytest.mark.parametrize("setting", ["FRAZIL_PIPELINES", "FRAZIL_RELEASE"])
 def test_a_file_that_is_not_there_is_an_error_of_one_line(
     refused: Callable[..., str], setting: str, tmp_path: Path
