@@ -13,7 +13,7 @@ from policies.resource_changes import Change, Verb, changes_of
 from policies.resource_values import NONE_DECLARED, DeclaredAccess, Facts
 from policies.resources import Finding, Resource, Reviewed, embedded, read, together
 from policies.review.cost import Estimate, estimate
-from policies.review.dangers import change_dangers, effect_danger, expected
+from policies.review.dangers import change_dangers, effect_danger, expected, shortened
 from policies.review.data_effects.columns import column_effects
 from policies.review.data_effects.declared_schemas import declared_schema_effects
 from policies.review.data_effects.effects import Effect, desired_effects, effects
@@ -142,12 +142,14 @@ def review(
     tolerated: Collection[str] = (),
     access: DeclaredAccess = NONE_DECLARED,
     offline: str = "",
+    topics: Collection[str] | None = None,
 ) -> Review:
     """Review the plans of an environment's stacks, in the order in which they are deployed.
 
     `tolerated` are rules whose findings are expected in this environment. `access` is what the deployment
     declares of it. `accepted` returns the acceptances of a plan by its digest. Plans are Terraform's output; the first step
-    removes their secrets. `offline` is the note of a review whose plans are made of the stacks alone.
+    removes their secrets. `offline` is the note of a review whose plans are made of the stacks alone. `topics` exist, and those
+    that match a pattern are noted; they are no part of what is accepted.
     """
     form = normal_form(environment, {each.name: each.plan for each in stacks})
     shown = {each.name: each.plan for each in stacks if each.plan is not None}
@@ -220,6 +222,7 @@ def review(
         notes=(
             *([offline] if offline else []),
             *(() if _has_pipelines(new_documents) else (_NO_DOCUMENT,)),
+            *(_matching(each, topics) for each in new_patterns if topics is not None),
         ),
         cost_before=now,
         cost_after=estimate(reviewed.resources, new, prices, left=left),
@@ -228,6 +231,12 @@ def review(
         acceptances=tuple(accepted(form.digest)),
         is_offline=bool(offline),
     )
+
+
+def _matching(pattern: TopicPattern, topics: Iterable[str]) -> str:
+    """Return in words which topics match a pattern today."""
+    found = sorted(filter(pattern.matches, topics))
+    return f"{pattern.match} matches {len(found)} topics that exist{': ' if found else ''}{shortened(found)}"
 
 
 def _applications(found: Iterable[Json]) -> set[str]:

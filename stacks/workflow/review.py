@@ -117,6 +117,7 @@ def _reviewed(
             comments=accepted,
             prices=prices,
             offline=NOTE if chosen.offline else "",
+            topics=_topics(chosen.topics),
         )
 
 
@@ -129,8 +130,12 @@ def review_of(
     comments: Mapping[str, Any] | None = None,
     prices: Prices | None = None,
     offline: str = "",
+    topics: Sequence[str] | None = None,
 ) -> Review:
-    """Review plans of a deployment. `reason` accepts all dangers; `comments` is what `frazil deploy acceptances` printed."""
+    """Review plans of a deployment. `reason` accepts all dangers; `comments` is what `frazil deploy acceptances` printed.
+
+    `topics` are those that exist, if known.
+    """
     return review(
         deployment.name,
         planned,
@@ -144,7 +149,18 @@ def review_of(
         tolerated=ON_STAND_INS if deployment.is_local else (),
         access=access_of(deployment),
         offline=offline,
+        topics=topics,
     )
+
+
+def _topics(file: Path | None) -> list[str] | None:
+    """Return the topics that `frazil schema topics --json` printed into a file; None without a file."""
+    if file is None:
+        return None
+    try:
+        return [str(each["topic"]) for each in json_object(file)["topics"]]
+    except (KeyError, TypeError):
+        raise ValueError(f"{file}: it lists no topics. Write it with `frazil schema topics --json`") from None
 
 
 def access_of(deployment: Deployment) -> DeclaredAccess:
@@ -196,6 +212,7 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser.add_argument("--offline", action="store_true", help="review a first deployment without credentials")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
+    parser.add_argument("--topics", type=Path, metavar="FILE", help="the output of frazil schema topics --json")
     parser.add_argument("--form", type=Path, metavar="FILE", help="write the normal form of the plans")
     return parser.parse_args(arguments)
 

@@ -126,6 +126,16 @@ def test_a_planted_secret_is_told_nowhere(ended: Ended) -> None:
     assert SECRET not in out + err
 
 
+@pytest.mark.parametrize("content", ["{}", '{"topics": 3}', '{"topics": ["a"]}', "[]", "{"])
+def test_a_file_that_lists_no_topics_is_an_error(ended: Ended, tmp_path: Path, content: str) -> None:
+    file = tmp_path / "topics.json"
+    file.write_text('{"topics": [{"topic": "shop.a"}]}')
+    assert ended(plan(UNCHANGED), "--topics", str(file)) == ended(plan(UNCHANGED)), "there is no pattern"
+    file.write_text(content)
+    status, _, err = ended(plan(UNCHANGED), "--topics", str(file))
+    assert (status, err.startswith("error: ")) == (5, True)
+
+
 def test_what_the_estimate_assumes_can_be_told(ended: Ended, tmp_path: Path) -> None:
     file = tmp_path / "assumptions.json"
     file.write_text(json.dumps({"months_stored": 24, "pipelines": {"flights": 500}}))

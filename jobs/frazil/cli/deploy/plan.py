@@ -35,6 +35,7 @@ def review(
     assumptions: Annotated[
         Path | None, flag("--assumptions", "Assumptions of the cost estimate, as JSON.", "FILE")
     ] = None,
+    topics: Annotated[Path | None, flag("--topics", "Output of frazil schema topics --json.", "FILE")] = None,
     reason: Annotated[str, flag("--accept-danger", "Accept dangers; the review names the reason.", "REASON")] = "",
     acceptances: Acceptances = None,
     form: Annotated[Path | None, flag("--form", "Write the normal form of the plans.", "FILE")] = None,
@@ -57,7 +58,8 @@ def review(
     program = required_program("review")
     name = environment_name(env, option)
     arguments = options(accept_danger=reason.strip())
-    arguments += options(synthesised=synthesised, assumptions=assumptions, acceptances=acceptances, form=form)
+    arguments += options(synthesised=synthesised, assumptions=assumptions, acceptances=acceptances)
+    arguments += options(topics=topics, form=form)
     arguments += options(only_changed=only_changed, offline=offline)
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:

@@ -78,12 +78,12 @@ def test_a_change_of_what_topics_share_is_that_of_a_pipeline() -> None:
     assert only(SHOP, elsewhere).changed == "table", "said once"
 
 
-def reviewed(*patterns: TopicPattern) -> Review:
+def reviewed(*patterns: TopicPattern, topics: list[str] | None = None) -> Review:
     content = canonical(document([], patterns)).decode()
     key = {"bucket": "frazil-dev-artifacts", "key": "documents/a.json"}
     made = change("aws_s3_object.pipelines", "create", None, {**key, "content": content})
     return review(
-        "dev", [StackPlan(name="ingestion", plan=plan(made))], prices=price_table(), today=TODAY
+        "dev", [StackPlan(name="ingestion", plan=plan(made))], prices=price_table(), today=TODAY, topics=topics
     )
 
 
@@ -92,3 +92,12 @@ def test_the_page_of_a_review_has_the_pattern() -> None:
     assert "shop.{topic}" in page
     assert "at most 50, of the group shop" in page
     assert "at most" not in markdown(reviewed())
+
+
+def test_topics_that_match_today_are_noted_and_are_no_part_of_the_digest() -> None:
+    names = [f"shop.{number}" for number in range(7)]
+    found = reviewed(SHOP, topics=[*names, "shop.a.raw", "other"])
+    assert found.notes == (r"shop\..* matches 7 topics that exist: shop.0, shop.1, shop.2, shop.3, shop.4 and 2 more",)
+    assert found.form.digest == reviewed(SHOP).form.digest
+    assert reviewed(SHOP, topics=[]).notes == (r"shop\..* matches 0 topics that exist",)
+    assert reviewed(SHOP).notes == reviewed(topics=names).notes == ()
