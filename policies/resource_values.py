@@ -65,6 +65,8 @@ class Facts:
         self._patterns = [(parsed, each["pipeline"]) for each in patterns if (parsed := _parsed(each)) is not None]
         self.prefixes = {parsed.prefix for parsed, _ in self._patterns if parsed.prefix}
         """The literal prefixes of the patterns of topics, and of the subjects of these topics."""
+        self.open_namespaces = {parsed.namespace for parsed, _ in self._patterns}
+        """The namespaces of the tables of patterns."""
         self.subjects |= {
             "*"
             for each in (*pipelines, *(shared for _, shared in self._patterns))

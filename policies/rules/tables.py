@@ -16,7 +16,7 @@ def optimizer_on_tables(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
     for each in reviewed.of("aws_glue_catalog_table_optimizer"):
         database = _resolved(reviewed, each.text("database_name"))
         identifier = f"{database}.{_resolved(reviewed, each.text('table_name'))}"
-        if identifier in facts.tables:
+        if identifier in facts.tables or database in facts.open_namespaces:
             keeper = "Frazil or Tableflow maintains"
         elif facts.is_tableflow_database(database):
             keeper = "Tableflow maintains"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from frazil.declaration import canonical, each_topic
+from frazil.declaration.documents.document import document
 from policies.rules.tables import lifecycle_under_tables, optimizer_on_tables
 from tests.policies.reviewing import stack, told
 
@@ -27,6 +30,13 @@ def test_an_optimizer_on_a_declared_table_is_told(table: str) -> None:
             f"a compaction optimizer works on shop.{table}, which Frazil or Tableflow maintains",
         )
     ]
+
+
+def test_an_optimizer_on_a_table_of_a_pattern_is_told() -> None:
+    pattern = each_topic(r"shop\..*", table="shop.{topic}", value="avro")
+    with_pattern = json.loads(canonical(document([], [pattern])))
+    assert len(told(optimizer_on_tables, optimizer("shop", "new"), with_pattern)) == 1
+    assert not told(optimizer_on_tables, optimizer("hr", "new"), with_pattern)
 
 
 @pytest.mark.parametrize(

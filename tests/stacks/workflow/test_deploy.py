@@ -6,13 +6,14 @@ import io
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Spark, Table, Topic, canonical
+from frazil.declaration import InvalidDeclaration, Pipeline, Spark, Table, Topic, canonical, each_topic
 from frazil.declaration.documents.document import document
 from policies.review import dangers
 from stacks.workflow import deploy
@@ -189,6 +190,18 @@ def test_a_pipeline_that_moves_is_not_deployed_with_one_of_its_groups_alone(
     deployed.write_text(json.dumps({"ingest": ["refunds", "gone"], "ingest-payments": ["retired"]}))
     status, out, err = ran("--yes", "--group=payments", f"--deployed-pipelines={deployed}")
     assert status == 0, err  # the move concerns other groups
+
+
+def test_a_pattern_that_moves_is_not_deployed_with_one_of_its_groups_alone(tmp_path: Path) -> None:
+    pattern = each_topic(r"shop\..*", table="shop.{topic}", value="text", engine=Spark(group="payments"))
+    text = canonical(document([], [pattern])).decode()
+    stack = {"resource": {"aws_s3_object": {"p": {"key": "documents/p.json", "content": text}}}}
+    (tmp_path / "cdk.tf.json").write_text(json.dumps(stack))
+    deployed = tmp_path / "deployed.json"
+    for job, is_refused in (("ingest", True), ("ingest-payments", False)):
+        deployed.write_text(json.dumps({job: [pattern.match, "shop_a"]}))
+        with pytest.raises(InvalidDeclaration, match="moves from the job") if is_refused else nullcontext():
+            deploy.refuse_moves("payments", [tmp_path], deployed)
 
 
 @pytest.mark.long
