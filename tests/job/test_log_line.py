@@ -14,6 +14,7 @@ FACTS: dict[Event, dict[str, Any]] = {
     Event.BATCH_COMMITTED: {"read": 1004, "written": 1000, "rejected": {"undecodable": 4}, "skipped": {}},
     Event.JOB_STARTED: {"versions": {"frazil": "0.2.0", "python": "3.11.9"}},
     Event.SCHEMA_EVOLVED: {"changes": ["column a added, string"]},
+    Event.TOPICS_MATCHED: {"topics": 2},
 }
 
 

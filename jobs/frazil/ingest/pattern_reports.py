@@ -9,13 +9,14 @@ from frazil.errors import FrazilError
 from frazil.ingest.guard import Outcome, report_error, reporter
 from frazil.ingest.reporting.events import Event, Reporter, Sink
 from frazil.job.context import JobContext
+from frazil.job.entry_point import REFUSED
 from frazil.job.matched_topics import Matched, MatchedTopics
 from frazil.rollout.run_proof import of_pattern
 
 
 def refusals(found: Matched) -> dict[str, Outcome]:
     """Return the outcomes of topics that match and cannot be landed."""
-    return {_of_topic(topic): Outcome(error=error) for topic, error in found.refused.items()}
+    return {f"{REFUSED}{topic}": Outcome(error=error) for topic, error in found.refused.items()}
 
 
 def report_matched(
@@ -30,8 +31,8 @@ def report_matched(
         what = f"the topic {pipeline.topic.name} does not exist any more; its table {pipeline.table.identifier} stays"
         reporter(pipeline, job, sink)(Event.TOPIC_GONE, message=what)
     for topic, error in found.refused.items():
-        if _of_topic(topic) not in known:
-            report_error(Reporter(sink, _of_topic(topic), topic, job.run, job.clock), error)
+        if f"{REFUSED}{topic}" not in known:
+            report_error(Reporter(sink, f"{REFUSED}{topic}", topic, job.run, job.clock), error)
 
 
 def report_unmatched(topics: MatchedTopics, error: FrazilError, job: JobContext, sink: Sink, **facts: Any) -> None:
@@ -43,8 +44,3 @@ def report_unmatched(topics: MatchedTopics, error: FrazilError, job: JobContext,
 def _reporter(topics: MatchedTopics, index: int, job: JobContext, sink: Sink) -> Reporter:
     pattern = topics.patterns[index]
     return Reporter(sink, of_pattern(index), pattern.match, job.run, job.clock, pattern.pipeline.group)
-
-
-def _of_topic(topic: str) -> str:
-    """Return the name under which a topic without a pipeline is reported: no pipeline's name has a space."""
-    return f"topic {topic}"

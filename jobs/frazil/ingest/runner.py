@@ -58,7 +58,7 @@ def drain(
         report_matched(topics, found, job, sink)
         pipelines = [*pipelines, *found.pipelines]
     if probe:
-        prove(pipelines, job)
+        prove(pipelines, job, topics)
     if len(pipelines) > PARALLEL:
         pipelines = in_turn(pipelines, turns(pipelines, job))
     with ThreadPoolExecutor(max(min(len(pipelines), PARALLEL), 1), thread_name_prefix="pipeline") as threads:
@@ -93,7 +93,7 @@ def follow(
     if found is None:
         return {}
     pipelines = [*pipelines, *found.pipelines]
-    if probe and not _proven(pipelines, job, sink):
+    if probe and not _proven(pipelines, job, sink, topics):
         return {}
 
     standby = Standby([p.name for p in pipelines], job)
@@ -218,26 +218,30 @@ def _outcome(run: Future[Outcome], pipeline: Pipeline, job: JobContext) -> Outco
     return run.result() if error is None else Outcome(error=as_known(error, pipeline, job))
 
 
-def _proven(pipelines: Sequence[Pipeline], job: JobContext, sink: Sink) -> bool:
+def _proven(pipelines: Sequence[Pipeline], job: JobContext, sink: Sink, topics: MatchedTopics | None) -> bool:
     """Prove the catalog's fence, waiting while it is unavailable; False if the run is to end before that."""
     pause = 0.0
     while not job.stopping():
         try:
-            prove(pipelines, job)
+            prove(pipelines, job, topics)
             return True
         except ServiceUnavailable as error:
             pause = outage_pause(pause)
             for pipeline in pipelines:
                 report_error(reporter(pipeline, job, sink), error, retry_in_seconds=pause)
+            if topics is not None and not pipelines:
+                report_unmatched(topics, error, job, sink, retry_in_seconds=pause)
         job.wait(pause)
     return False
 
 
-def prove(pipelines: Sequence[Pipeline], job: JobContext) -> None:
-    """Prove the catalog's fence in the first pipeline's namespace. Raises `FenceUnproven`."""
-    if pipelines:
+def prove(pipelines: Sequence[Pipeline], job: JobContext, topics: MatchedTopics | None = None) -> None:
+    """Prove the catalog's fence in the first pipeline's namespace, or the first pattern's. Raises `FenceUnproven`."""
+    patterns = () if topics is None else topics.patterns
+    namespaces = [*(one.table.namespace for one in pipelines[:1]), *(one.namespace for one in patterns[:1])]
+    if namespaces:
         with explained("catalog", stopping=job.stopping, redact=job.redact):
-            check_catalog(job.iceberg, pipelines[0].table.namespace, unique_id=job.new_id())
+            check_catalog(job.iceberg, namespaces[0], unique_id=job.new_id())
 
 
 @dataclass(frozen=True, slots=True, order=True)
