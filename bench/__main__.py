@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from bench import command, fresh, latency, rounds, routed, small
+from bench import command, fresh, latency, patterns, rounds, routed, small
 from bench.contenders.partitions import few_of, small_of
 from bench.environment import OUT, BenchEnvironment, ground, tell
 from bench.figures_page import summary
@@ -79,6 +79,8 @@ def main() -> None:
             keep(small=small.measure(here))
         if "routes" in others:
             keep(routes=routed.measure(here, given.rounds or 3, given.scale))
+        if "patterns" in others:
+            keep(patterns=patterns.measure(here, given.rounds or 2, given.scale))
         if "upserts" in others:
             keep(upserts=_upserts(here, UPSERTS | (MANY_ROWS if given.many_rows else {}), given.scale))
         if "aging" in others:

@@ -30,7 +30,18 @@ PEERS = {name: (f"{_PEERS}.{name}", name) for name in ("flink", "connect", "flin
 """Engines in a JVM that this process only starts and asks, so that its own CPU does not count."""
 PROGRAMS = {
     name: (f"{_ROOM}.{name}", "run")
-    for name in ("follow", "commits", "many", "partitions", "upserts", "aging", "requests", "small", "routes")
+    for name in (
+        "follow",
+        "commits",
+        "many",
+        "partitions",
+        "upserts",
+        "aging",
+        "requests",
+        "small",
+        "routes",
+        "patterns",
+    )
 } | {"flink_trickles": (f"{_PEERS}.flink_trickles", "run")}
 ANSWER = "answer "  # begins a line of standard output that is meant for the bench
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from bench.accounting import without_broker
 from bench.latency import Followed
+from bench.patterns import IDLE, TOGETHER, idle, together
 from bench.plan import COMMITS
 from bench.rounds import Figure, middle, ratio
 from bench.routed import GOALS as MULTIPLES
@@ -66,6 +67,7 @@ class Results:
     fresh: Mapping[str, Any] | None = None
     small: Mapping[str, Any] | None = None
     routes: Mapping[str, Any] | None = None
+    patterns: Mapping[str, Any] | None = None
     partitions: Mapping[str, Any] | None = None
     upserts: Mapping[str, Any] | None = None
     aging: Sequence[Mapping[str, Any]] = ()
@@ -85,6 +87,7 @@ def goals(results: Results) -> list[Goal]:
         *_fresh(results),
         *_small(results),
         *_routes(results),
+        *_patterns(results),
         *_partitions(results),
         *_upserts(results),
     ]
@@ -215,6 +218,14 @@ def _routes(results: Results) -> Iterator[Goal]:
     if results.routes:
         for way, times in multiples(results.routes).items():
             yield Goal(f"one topic as {way} tables, CPU: by that of one table", times, MULTIPLES[way])
+
+
+def _patterns(results: Results) -> Iterator[Goal]:
+    """Yield the goals of the topics of one pattern; none if they were not measured."""
+    if found := results.patterns:
+        count = found["topics"]
+        yield Goal(f"{count} topics of a pattern, wall: together / one after another", together(found), TOGETHER)
+        yield Goal(f"{count} topics of a pattern, followed without records", idle(found), IDLE, unit="cores")
 
 
 def _partitions(results: Results) -> Iterator[Goal]:

@@ -43,7 +43,7 @@ CAPTIONS = {
 }
 """The contenders, in the order of the page."""
 OTHERS = ("follow", "many", "fresh", "upserts")
-ASKED_FOR = ("small", "routes", "commits", "partitions", "aging", "requests")
+ASKED_FOR = ("small", "routes", "patterns", "commits", "partitions", "aging", "requests")
 """All need minutes: `make bench` is to end within 20."""
 
 

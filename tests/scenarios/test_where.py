@@ -479,6 +479,22 @@ def test_a_record_that_lost_a_field_of_the_condition_stops_whatever_another_one_
     assert [row["id"] for row in shop.landed()] == [1]
 
 
+def test_messages_of_one_file_and_a_renamed_field_have_what_the_condition_reads(shop_of: ShopOf) -> None:
+    head = 'syntax = "proto3"; package s; '
+    both = head + "message A { int64 id = 1; int64 amount = 2; } message B { int64 id = 1; string s = 3; }"
+    renamed = both.replace("amount", "total")
+    shop = shop_of(value_format="protobuf", shape=Shape(where="amount > 5"), partitions=1)
+    first, second = (
+        shop.registry_admin.register(f"{shop.topic}-value", text, SchemaType.PROTOBUF) for text in (both, renamed)
+    )
+    shop.produce([framed(first, protobuf(both, {"id": "1", "amount": "9"}, message="s.A"), 0)])
+    shop.produce([framed(first, protobuf(both, {"id": "2", "s": "x"}, message="s.B"), 1)])
+    shop.produce([framed(second, protobuf(renamed, {"id": "3", "total": "9"}, message="s.A"), 0)])
+    shop.drain()
+    assert sorted(row["id"] for row in shop.landed()) == [1, 3]
+    shop.assert_proven(deep=True)
+
+
 def test_versions_of_other_records_may_lack_a_field_of_the_condition(shop_of: ShopOf) -> None:
     paid, sent = record("Paid", id="long", amount="long"), record("Sent", id="long")
     shop = shop_of(shape=Shape(where="amount > 5"), partitions=1)

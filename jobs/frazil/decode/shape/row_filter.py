@@ -32,6 +32,7 @@ from frazil.decode.spark_types import spark_struct
 from frazil.envelopes.envelope import Operation
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import folded
+from frazil.schemas.evolution.field_ids import identified, record_of
 from frazil.schemas.types import ListOf, MapOf, Struct, Type
 
 _NOTHING = Struct(())
@@ -144,7 +145,7 @@ def check_fields(
     condition, route = pipeline.shape.condition, pipeline.shape.route
     records: dict[frozenset[str], list[Struct]] = {}
     for row in versions if condition is not None or route is not None else ():
-        records.setdefault(frozenset(name for each in row.origins for name in each), []).append(row)
+        records.setdefault(record_of(row), []).append(row)
     if len(versions) == 1 and not pipeline.topic.value.needs_registry and not pipeline.shape.selected:
         records = {name: [table, *rows] for name, rows in records.items()}
     for *earlier, newest in records.values():
@@ -155,7 +156,8 @@ def _check_record(pipeline: Pipeline, earlier: Sequence[Struct], newest: Struct,
     condition, route = pipeline.shape.condition, pipeline.shape.route
 
     def is_lost(path: Sequence[str]) -> bool:
-        return path[0] not in of_key and not _has(newest, path) and any(_has(row, path) for row in earlier)
+        had = [row for row in earlier if _has(row, path)]
+        return path[0] not in of_key and bool(had) and not any(_has(newest, path, row) for row in had)
 
     def refuse(part: str, lost: Iterable[Sequence[str]], effect: str, do: str) -> NoReturn:
         fields = " and ".join(".".join(path).replace(f".{ELEMENT}", ELEMENT) for path in lost)
@@ -175,15 +177,22 @@ def _check_record(pipeline: Pipeline, earlier: Sequence[Struct], newest: Struct,
             refuse("route", [path], "has a type", "Register a version with it")
 
 
-def _has(of: Type, path: Sequence[str]) -> bool:
+def _has(of: Type, path: Sequence[str], had: Type | None = None) -> bool:
+    """Return whether a type has a field, by its name or as a former type that `had` it identifies it."""
     if not path:
         return True
     match of:
         case Struct(fields):
-            found = next((f for f in fields if path[0] in (f.name, *map(folded, (f.source, *f.aliases)))), None)
-            return found is not None and _has(found.type, path[1:])
+            there = had.fields if isinstance(had, Struct) else ()
+            before, now = (
+                next((f for f in some if path[0] in (f.name, *map(folded, (f.source, *f.aliases)))), None)
+                for some in (there, fields)
+            )
+            found = now or (identified(before, fields) if before is not None else None)
+            return found is not None and _has(found.type, path[1:], before.type if before is not None else None)
         case ListOf(inner) | MapOf(_, inner) if path[0] == ELEMENT:
-            return _has(inner, path[1:])
+            of_had = had.element if isinstance(had, ListOf) else had.value if isinstance(had, MapOf) else None
+            return _has(inner, path[1:], of_had)
     return True
 
 

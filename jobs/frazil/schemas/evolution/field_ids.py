@@ -34,6 +34,11 @@ def identified(field: Field, among: Sequence[Field]) -> Field | None:
     return next((known for known in among if not set(known.ids).isdisjoint(field.ids)), None) if field.ids else None
 
 
+def record_of(row: Struct) -> frozenset[str]:
+    """Return the names of the record that a version describes: its own, or that of its Protobuf message."""
+    return frozenset(name for names in row.origins for name in names).union(*map(_scopes, row.fields))
+
+
 def is_other(known: Field, field: Field) -> bool:
     """Return whether the ids say that these are two fields, whatever their names are.
 
