@@ -18,7 +18,7 @@ from frazil.cli.demo.changes import Captured
 from frazil.cli.demo.land import Landed, fill_and_land, heading
 from frazil.cli.options import AsJson, command_secrets
 from frazil.cli.pipelines.run import Memory
-from frazil.declaration import Environment, Pipeline, Table, Topic
+from frazil.declaration import Environment, Pipeline, Table, Topic, each_topic
 from frazil.exit_codes import Exit
 from frazil.project.environments import documents_folder
 from frazil.project.project_file import state_folder
@@ -63,6 +63,8 @@ WEATHER = Pipeline(
 PLANES = Pipeline(topic=Topic("planes", value="protobuf"), table=Table("nyc.planes"))
 PIPELINES = (FLIGHTS, WEATHER, PLANES)
 """The demo's pipelines; `stacks/pipelines.py` declares the same."""
+DEPARTURES = each_topic(r"departures\.(?P<group>.*)", table="nyc.departures_{group}", value="avro")
+"""The demo's pattern: flights in a topic for each group of carriers."""
 
 
 def demo(memory: Memory = "2g", as_json: AsJson = False) -> None:
@@ -94,6 +96,7 @@ def demo(memory: Memory = "2g", as_json: AsJson = False) -> None:
         lacking = why_postgres_cannot_run()
         landed, captured = fill_and_land(
             PIPELINES,
+            DEPARTURES,
             environment,
             here.registry_url,
             secrets,
@@ -132,7 +135,7 @@ def _kept(environment: Environment) -> Environment:
 
     named = replace(environment, name=ENVIRONMENT)
     write_document(documents_folder() / f"{ENVIRONMENT}.json", environment_document(named))
-    (state_folder() / FOLDER / Path(DOCUMENT).name).write_bytes(canonical(document(PIPELINES)))
+    (state_folder() / FOLDER / Path(DOCUMENT).name).write_bytes(canonical(document(PIPELINES, [DEPARTURES])))
     return named
 
 

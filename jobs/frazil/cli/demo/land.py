@@ -16,11 +16,12 @@ from frazil.cli.console import number, say
 from frazil.cli.local_spark import local_job
 from frazil.cli.pipelines.run import Progress
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Environment, Pipeline
+from frazil.declaration import Environment, Pipeline, TopicPattern
 
 if TYPE_CHECKING:
     from frazil.cli.demo.changes import Captured
     from frazil.cli.demo.producer import Filling
+    from frazil.job.matched_topics import MatchedTopics
 
 POISON_SHARE = 0.001
 SEED = 2013
@@ -57,7 +58,8 @@ class Landed:
 
 
 def fill_and_land(
-    pipelines: Sequence[Pipeline],
+    declared: Sequence[Pipeline],
+    pattern: TopicPattern,
     environment: Environment,
     registry_url: str,
     secrets: Secrets,
@@ -69,12 +71,14 @@ def fill_and_land(
 ) -> tuple[list[Landed], Captured | None]:
     """Fill each pipeline's topic and land it, version by version of its schema; raises what ended a pipeline.
 
+    The topics of the pattern are found by the run.
     Then land the changes of the database that `begin_capture` starts, if it is given. It starts while the topics fill.
     """
     from frazil.cli.demo.producer import Filling
     from frazil.cli.demo.topics import SOURCES
 
     at = environment.kafka.bootstrap, registry_url
+    pipelines = [*declared, *(pattern.pipeline_of(topic) for topic in SOURCES if pattern.matches(topic))]
     sources = [SOURCES[pipeline.topic.name]() for pipeline in pipelines]
     fillings = [Filling(source, *at, share=POISON_SHARE, seed=SEED) for source in sources]
     heading(console, "2", "Topics fill, and one record in a thousand is spoilt on purpose", "Spark starts meanwhile")
@@ -86,14 +90,18 @@ def fill_and_land(
         with local_job(environment, secrets, master="local[*]", memory=memory, log=log) as job:
             from frazil.clients.registry.client import Registry
             from frazil.ingest.runner import drain
+            from frazil.job.matched_topics import MatchedTopics
+            from frazil.lake.read.stored_tables import Lake
 
             first.result()
             registry = Registry.of(environment.registry, secrets) if environment.registry else None
 
-            def land(landed: Sequence[Pipeline], *, probe: bool = False) -> None:
+            topics = MatchedTopics([pattern], declared, Lake(environment, secrets.read), job.kafka.names)
+
+            def land(landed: Sequence[Pipeline], topics: MatchedTopics | None = None, *, probe: bool = False) -> None:
                 progress = Progress(tuple(pipeline.name for pipeline in landed))
                 with _watched(progress, console):
-                    outcomes = drain(landed, job, registry, progress, probe=probe)
+                    outcomes = drain(landed, job, registry, progress, topics=topics, probe=probe)
                 for outcome in outcomes.values():
                     if outcome.error:
                         raise outcome.error
@@ -104,7 +112,7 @@ def fill_and_land(
                 if turn:
                     heading(console, "3", "Half-way, the schema changes", "without a change of the declaration")
                     _fill(fillings, console)
-                land(pipelines, probe=turn == 0)
+                land(declared, topics, probe=turn == 0)
             if capture is not None:
                 heading(console, "4", "A database's changes become an upsert table", "by Debezium")
                 capture.result().land(console, environment, secrets, lambda pipeline: land([pipeline]))

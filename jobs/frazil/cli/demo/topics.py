@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -159,6 +160,27 @@ def flights() -> Source:
     )
 
 
+_REGIONAL = ("9E", "EV", "MQ", "OO", "YV")
+_OF_GROUPS = {"regional": 1_743, "major": 4_356}
+
+
+def departures(group: str) -> Source:
+    """Return the flights of the year's first week by regional or by major carriers, in Avro: a topic for each group."""
+
+    def rows() -> Iterator[Row]:
+        week = takewhile(lambda row: (row["month"], row["day"]) <= (1, 7), _flights())
+        return (row for row in week if (row["carrier"] in _REGIONAL) is (group == "regional"))
+
+    return Source(
+        topic=f"departures.{group}",
+        type=SchemaType.AVRO,
+        versions=(_avro("Departure", _FLIGHT_2),),
+        count=_OF_GROUPS[group],
+        rows=rows,
+        key=lambda row: f"{row['carrier']}{row['flight']}",
+    )
+
+
 _MEASURED = ("temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib")
 _WEATHER = {
     "$schema": "http://json-schema.org/draft-07/schema#",
@@ -246,5 +268,10 @@ def planes() -> Source:
     )
 
 
-SOURCES: dict[str, Callable[[], Source]] = {"flights": flights, "weather": weather, "planes": planes}
+SOURCES: dict[str, Callable[[], Source]] = {
+    "flights": flights,
+    "weather": weather,
+    "planes": planes,
+    **{f"departures.{group}": partial(departures, group) for group in _OF_GROUPS},
+}
 """The sources by the name of their topic."""
