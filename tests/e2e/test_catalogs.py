@@ -15,6 +15,7 @@ from frazil.declaration import EventTime, Field, Hmac, Json, Secret, Shape, Tabl
 from frazil.declaration.environment import Environment
 from frazil.lake.read.stored_tables import Lake
 from tests.e2e.test_kills import kill
+from tests.scenarios.test_patterns import Topics
 from tests.support import concurrent_drivers, oracle
 from tests.support.jobs import HMAC_KEY
 from tests.support.paused_driver import paused
@@ -63,6 +64,20 @@ def test_a_condition_columns_masks_and_bounds_of_events_hold(shop_of: ShopOf) ->
     who = hmac.new(HMAC_KEY.encode(), b"w", "sha256").hexdigest()
     assert sorted((row["id"], row["who"]) for row in shop.landed()) == [(2, who), (6, who)]
     assert shop.verified(deep=True).outcome is Outcome.PROVEN
+
+
+def test_topics_that_match_a_pattern_become_tables_and_keep_them(shop_of: ShopOf) -> None:
+    topics = Topics(shop_of())
+    topics.produce("a_b", range(3))
+    topics.produce("gone", range(2))
+    assert not any(outcome.error for outcome in topics.drain().values())
+    topics.produce("a-b", range(5))
+    topics.produce("new", [7])
+    topics.delete("gone")
+    ended = topics.drain()
+    assert [name for name, outcome in ended.items() if outcome.error] == [f"topic {topics.shop.topic}.a-b"]
+    assert [one["topic"] for one in topics.shop.seen("topic_gone")] == [f"{topics.shop.topic}.gone"]
+    assert [topics.ids(of) for of in ("a_b", "gone", "new")] == [[0, 1, 2], [0, 1], [7]]
 
 
 @pytest.mark.long
