@@ -284,3 +284,50 @@ def test_a_route_takes_one_topic(shop_of: ShopOf) -> None:
     topics = Topics(shop_of())
     with pytest.raises(InvalidInput, match="is not a Topic"):
         routes(topics.pattern, by=RecordName(), to={"A": Table("shop.a")})  # type: ignore[arg-type]
+
+
+def test_a_run_of_which_all_topics_have_ended_ends_as_one_without_a_pattern(shop_of: ShopOf) -> None:
+    topics = Topics(shop_of())
+    topics.produce("a", range(2))
+    topics.drain()
+    error = InvalidInput("it cannot go on")
+
+    def failpoint(step: str) -> None:
+        if step == "plan.done":
+            raise error
+
+    with Following(topics.shop, topics=topics.matched(), failpoint=failpoint) as run:
+        run.join()
+    (outcome,) = run.outcomes.values()
+    assert outcome.error is error
+
+
+def test_a_topic_that_takes_the_name_of_one_that_is_gone_gets_no_part_of_its_table(shop_of: ShopOf) -> None:
+    topics = Topics(shop_of())
+    topics.produce("a-b", range(2))
+    with Following(topics.shop, topics=topics.matched()) as run:
+        run.until("batch_committed", pipeline=topics.pipeline("a-b").name)
+        topics.delete("a-b")
+        topics.produce("a_b", range(5))
+        (refused, *_) = run.until("pipeline_failed", pipeline=f"topic {topics.shop.topic}.a_b")
+        assert f"{topics.shop.topic}.a-b" in refused["message"]
+    assert topics.ids("a-b") == [0, 1]
+    ended = topics.drain()
+    assert [*ended] == [f"topic {topics.shop.topic}.a_b"]
+
+
+def test_a_topic_named_as_dead_letters_are_is_refused(shop_of: ShopOf) -> None:
+    topics = Topics(shop_of())
+    topics.produce("x__dead_letters", range(2))
+    topics.produce("x", range(3))
+    ended = topics.drain()
+    assert [name for name, outcome in ended.items() if outcome.error] == [f"topic {topics.shop.topic}.x__dead_letters"]
+    assert topics.ids("x") == [0, 1, 2]
+
+
+def test_a_run_of_chosen_pipelines_has_their_outcomes_only(shop_of: ShopOf) -> None:
+    topics = Topics(shop_of())
+    for of in ("good", "a-b", "a_b"):
+        topics.produce(of, range(2))
+    name = topics.pipeline("good").name
+    assert [*topics.drain(is_wanted=lambda one: one == name)] == [name]

@@ -36,6 +36,7 @@ from frazil.lake.spark_session import jvm_answers
 PARALLEL = 16  # pipelines that are drained at once; more threads than this only wait for cores
 EVERY_SECONDS = 2.0  # between two looks at a topic that is followed: with a small batch's second, visible within 5
 REPORT_SECONDS = 60.0  # how often the error of a pipeline that ended is reported again, while others go on
+MOST_THREADS = 10_000  # of a run with patterns: the pipeline of a topic that disappears waits until it is there again
 TOPICS_SECONDS = 30.0  # how often topics are listed that match a pattern: a new one joins within a minute
 
 
@@ -85,7 +86,7 @@ def follow(
 
     A pipeline looks at its topic every `every_seconds`. `guard.persist` says what it does after an error, and `Standby` after
     another driver's commit. The error of a pipeline that has ended is reported again every `report_seconds` while others go on.
-    The `topics` that match are looked for every `topics_seconds`, and new ones join; the run goes on without any.
+    The `topics` that match are looked for every `topics_seconds`, and new ones join; without any the run goes on.
     If Spark's JVM ends, all pipelines end with `JvmEnded`.
     """
     refuse_foreign(pipelines)
@@ -109,7 +110,7 @@ def follow(
         finally:
             standby.ended(pipeline.name)
 
-    most = len(pipelines) + (topics.most if topics else 0)
+    most = len(pipelines) if topics is None else MOST_THREADS
     with ThreadPoolExecutor(max(most, 1), thread_name_prefix="pipeline") as threads:
         running = _Running(job, sink, {p.name: (p, threads.submit(one, p)) for p in pipelines}, refusals(found))
 
@@ -152,9 +153,7 @@ class _Running:
     def watch(self, every: float, looks: _Looks | None) -> None:
         """Wait until all pipelines have ended, and report those that ended with an error; have new topics join."""
         due = time.monotonic() + every
-        while pending := [run for _, run in self.runs.values() if not run.done()] or (
-            looks and not self.job.stopping()
-        ):
+        while pending := [run for _, run in self.runs.values() if not run.done()] or self._waits(looks):
             seconds = max(min(due, looks.due if looks else due) - time.monotonic(), 0.0)
             if isinstance(pending, list):
                 is_ended = bool(wait_for(pending, seconds, FIRST_COMPLETED).done)
@@ -171,6 +170,10 @@ class _Running:
             if looks and time.monotonic() >= looks.due and not self.job.stopping():
                 looks.due = time.monotonic() + looks.every
                 self._look(looks)
+
+    def _waits(self, looks: _Looks | None) -> bool:
+        """Return whether the run has no topic yet, and goes on until it has one."""
+        return looks is not None and not self.runs and not self.job.stopping()
 
     def _report_ended(self) -> None:
         if all(run.done() for _, run in self.runs.values()):

@@ -68,6 +68,9 @@ def _collision(pipeline: Pipeline, writers: Iterable[Pipeline], stored: Mapping[
     """Return why a topic's table is another one's."""
     topic, mine = pipeline.topic.name, pipeline.table.identifier
     do = f"Exclude {topic}, and declare it as a pipeline with another table"
+    if mine.endswith(DEAD_LETTERS_SUFFIX):
+        what = f"{mine} is where a table keeps its dead letters"
+        return InvalidInput(what, where=f"topic {topic}", do=do)
     for other in writers:
         if {*pipeline.tables} & {*other.tables} or pipeline.name == other.name:
             shared = f"the table {mine}" if mine in other.tables else f"the name {pipeline.name}"
@@ -97,41 +100,40 @@ class MatchedTopics:
         self.patterns = patterns
         self._declared, self._lake, self._names, self._is_wanted = (*declared,), lake, names, is_wanted
         self._seen: frozenset[str] | None = None
-
-    @property
-    def most(self) -> int:
-        """The most pipelines of all patterns."""
-        return sum(pattern.most for pattern in self.patterns)
+        self._owners = dict[str, str]()
 
     def look(self) -> Matched:
         """Return the pipelines of the topics that match now. Raises `KafkaUnavailable` and `CatalogUnavailable`."""
-        if not self.patterns:
-            return Matched()
-        names = frozenset(name for name in self._names() if any(one.matches(name) for one in self.patterns))
-        found = matched(self.patterns, names, self._declared, self._stored(names))
-        self._seen = names
-        live, gone = (tuple(p for p in some if self._is_wanted(p.name)) for some in (found.pipelines, found.gone))
-        return Matched(live, gone, found.refused)
+        return self._matched(self._matching()) if self.patterns else Matched()
 
     def look_for_new(self) -> Matched | None:
         """Return what `look` does if other topics match than in the last one; it needs one request to Kafka otherwise."""
-        names = frozenset(name for name in self._names() if any(one.matches(name) for one in self.patterns))
-        return None if names == self._seen else self.look()
+        names = self._matching()
+        return None if names == self._seen else self._matched(names)
 
-    def _stored(self, names: Collection[str]) -> dict[str, str]:
-        """Return the topics of tables, as their ledgers say: of those that no topic, or more than one, would have by its name."""
-        stored = dict[str, str]()
-        for namespace in dict.fromkeys(pattern.namespace for pattern in self.patterns):
-            tables = self._lake.tables(namespace)
-            of_name = dict[str, list[str]]()
-            for topic in names:
-                pattern = next(one for one in self.patterns if one.matches(topic))
-                of_name.setdefault(pattern.identifier(topic), []).append(topic)
-            declared = {name for pipeline in self._declared for name in pipeline.tables}
-            stored |= {table: of_name[table][0] for table in tables if len(of_name.get(table, ())) == 1}
-            unknown = sorted(t for t in tables - declared - stored.keys() if not t.endswith(DEAD_LETTERS_SUFFIX))
-            stored |= self._read(unknown)
-        return stored
+    def _matching(self) -> frozenset[str]:
+        return frozenset(name for name in self._names() if any(one.matches(name) for one in self.patterns))
+
+    def _matched(self, names: frozenset[str]) -> Matched:
+        found = matched(self.patterns, names, self._declared, self._stored())
+        self._seen = names
+        live, gone = (tuple(p for p in some if self._is_wanted(p.name)) for some in (found.pipelines, found.gone))
+        return Matched(
+            live, gone, {topic: why for topic, why in found.refused.items() if self._is_wanted(self._name(topic))}
+        )
+
+    def _name(self, topic: str) -> str:
+        """Return the name of the pipeline that a topic would have."""
+        pattern = next(one for one in self.patterns if one.matches(topic))
+        return pattern.identifier(topic).partition(".")[2]
+
+    def _stored(self) -> Mapping[str, str]:
+        """Return the topics of tables, as their ledgers say. That of a table stays what it was in an earlier look."""
+        declared = {name for pipeline in self._declared for name in pipeline.tables}
+        tables = set[str]().union(*(self._lake.tables(space) for space in {one.namespace for one in self.patterns}))
+        unknown = sorted(t for t in tables - declared - self._owners.keys() if not t.endswith(DEAD_LETTERS_SUFFIX))
+        self._owners |= self._read(unknown)
+        return {table: topic for table, topic in self._owners.items() if table in tables}
 
     def _read(self, tables: Sequence[str]) -> dict[str, str]:
         if not tables:

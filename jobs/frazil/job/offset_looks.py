@@ -32,11 +32,11 @@ class OffsetLooks:
             is_new = (topic, isolation) not in self._asked
             self._asked.add((topic, isolation))
             if is_new or self._clock() - self._at >= self._longest:
-                self._at = self._clock()
                 try:
                     self._found = self._kafka.offsets_of(self._asked)
                 except ServiceUnavailable:
                     self._found = {}
+                self._at = self._clock()  # a slow answer is one for all that wait for it
             found = self._found.get((topic, isolation))
         if not isinstance(found, TopicOffsets):
             return None
