@@ -79,6 +79,7 @@ def main(arguments: Sequence[str]) -> int:
                     outcomes = runner.follow(pipelines, job, registry, sink, topics=topics, every_seconds=every)
                 else:
                     outcomes = runner.drain(pipelines, job, registry, sink, topics=topics)
+                    entry_point.check_found(chosen.pipeline, outcomes)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
         return entry_point.ended(error, secrets, stopping)
     errors = {name: outcome.error for name, outcome in outcomes.items()}

@@ -276,6 +276,10 @@ def test_a_pipeline_of_a_pattern_runs_alone_and_is_left_out_by_its_name(shop_of:
         process = topics.shop.process(tmp_path, mode=["--once", *mode], declared=declared)
         _, said = process.communicate(timeout=300)
         assert process.returncode == 0, said[-2000:]
+    process = topics.shop.process(tmp_path, mode=["--once", "--pipeline", "no_such"], declared=declared)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 2
+    assert "there is no pipeline no_such, and no topic that would become it" in said
     assert (topics.ids("a"), topics.ids("c")) == ([0, 1], [0, 1])
     assert Lake(topics.shop.lake, Secrets({}).read).table(topics.pipeline("b").table.identifier) is None
 

@@ -20,6 +20,7 @@ from frazil.errors import CatalogUnavailable, CountsDisagree, DecisionRequired, 
 from frazil.ingest.batch.read import beyond_spark
 from frazil.ingest.batch.rejected_share import check_share
 from frazil.ingest.batch.staging import Staging
+from frazil.ingest.held_batches import HeldBatches
 from frazil.ingest.one_batch import BatchTooLarge, StagedBatch, spark_jobs, stage_batch
 from frazil.ingest.plan.overtaken import check_not_behind
 from frazil.ingest.plan.plan import Pace, Restage, ended, up_to
@@ -67,6 +68,7 @@ class Ingestion:
         self._fresh_until = 0.0
         self._driver_reads = False
         self._planner = Planner(pipeline, job, report)
+        self._held = HeldBatches(pipeline, job.clock)
         self._idle_since: tuple[Seen, float] | None = None
         self._found_nothing = False
 
@@ -86,7 +88,7 @@ class Ingestion:
             if not self._ready():
                 self.progress.idle(self._waiting)
                 return self.total
-            self._land(lambda: up_to(spans, self._spans(), self._committed), least=1)
+            self._land(lambda: up_to(spans, self._spans(), self._committed), least=1, holds=False)
             self.total.stopped = self.job.stopping()
             self._upkeep.at_end()
         except Fenced as fenced:
@@ -108,7 +110,7 @@ class Ingestion:
         same_since = (
             self._idle_since[1] if seen is not None and self._idle_since and self._idle_since[0] == seen else 0.0
         )
-        if self.job.clock() - same_since < self._planner.look_seconds:
+        if self.job.clock() - same_since < self._planner.look_seconds and not self._held.is_due:
             self.progress.idle()
             return False
         before, self._idle_since, self._found_nothing = self.total.batches, None, False
@@ -125,13 +127,17 @@ class Ingestion:
     def forget(self) -> None:
         """Begin from the table's state at the next poll: after an error nothing remembered counts."""
         self._committed, self._idle_since, self._found_nothing = None, None, False
+        self._held.forget()
         self._planner.forget()
 
-    def _land(self, spans: Callable[[], Mapping[int, Span]], *, least: int) -> None:
-        """Land batch after batch until nothing is waiting; after the first, until less than `least` records are."""
+    def _land(self, spans: Callable[[], Mapping[int, Span]], *, least: int, holds: bool = True) -> None:
+        """Land batch after batch until nothing is waiting; after the first, until less than `least` records are.
+
+        With `holds`, batches without records for this table may wait for a later one. Else they wait for the last one at most.
+        """
         landed = 0
         assert self._committed is not None
-        committed, self._attempts, self._driver_reads = self._committed, 0, False
+        committed, self._attempts, self._driver_reads = self._held.end or self._committed, 0, False
         with ThreadPoolExecutor(1, thread_name_prefix=f"publish-{self.pipeline.name}") as publisher:
             while True:
                 try:
@@ -146,26 +152,32 @@ class Ingestion:
                         raise
                     finally:
                         self._settle()  # the error of batch n comes before one of batch n+1, which is dropped
-                    if staged is None:
-                        return
                     if isinstance(staged, Restage):
                         self._planner.handling = staged.handling
                         message = f"pipeline {self.pipeline.name}: {staged.why}"
                         self.report(Event.BATCH_RETRIED, message=message, attempt=self._attempts)
-                        committed = self._committed
+                        committed = self._held.end or self._committed
                         continue
-                    batch = staged.request
-                    assert self._staging is not None
-                    publishing = publisher.submit(self._publish, staged, self._staging)
-                    self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
-                    committed, landed = batch.end, landed + 1
+                    if staged is not None:
+                        batch = self._held.with_next(staged)
+                    else:
+                        is_last = not holds and not self.job.stopping()
+                        batch = self._held.take() if is_last or self._held.is_due else None
+                    if batch is not None:
+                        self._staging = self._staging or self._evolution.staging()
+                        publishing = publisher.submit(self._publish, batch, self._staging)
+                        self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
+                    if (newest := batch or staged) is None:
+                        return
+                    committed, landed = newest.request.end, landed + 1
                 except Cancelled:
                     return
                 except TimestampOverflow:
                     if self._driver_reads:
                         raise
-                    committed, self._driver_reads = self._committed, True
+                    committed, self._driver_reads = self._held.end or self._committed, True
                 except RETRIED as problem:
+                    self._held.forget()
                     if isinstance(problem, Fenced) and problem.is_by_another_than(self.job.run):
                         raise
                     self._attempts += 1
@@ -189,7 +201,8 @@ class Ingestion:
         if planned.is_empty or planned.lag < least:
             if planned.is_empty:
                 self._settle()
-                self._committed = self._planner.idle(planned)
+                offsets = self._planner.idle(planned)
+                self._committed = self._committed if self._held.end is not None else offsets
                 self._found_nothing = True
                 self.progress.idle()
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from frazil.errors import FrazilError
@@ -30,9 +30,14 @@ def report_matched(
     for pipeline in found.gone:
         what = f"the topic {pipeline.topic.name} does not exist any more; its table {pipeline.table.identifier} stays"
         reporter(pipeline, job, sink)(Event.TOPIC_GONE, message=what)
-    for topic, error in found.refused.items():
-        if f"{REFUSED}{topic}" not in known:
-            report_error(Reporter(sink, f"{REFUSED}{topic}", topic, job.run, job.clock), error)
+    report_refused({name: one for name, one in refusals(found).items() if name not in known}, job, sink)
+
+
+def report_refused(refused: Mapping[str, Outcome], job: JobContext, sink: Sink) -> None:
+    """Report why topics that match cannot be landed."""
+    for name, outcome in refused.items():
+        if outcome.error is not None:
+            report_error(Reporter(sink, name, name.removeprefix(REFUSED), job.run, job.clock), outcome.error)
 
 
 def report_unmatched(topics: MatchedTopics, error: FrazilError, job: JobContext, sink: Sink, **facts: Any) -> None:

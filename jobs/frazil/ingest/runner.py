@@ -23,7 +23,7 @@ from frazil.ingest.guard import (
     reporter,
 )
 from frazil.ingest.loop import Ingestion
-from frazil.ingest.pattern_reports import refusals, report_matched, report_unmatched
+from frazil.ingest.pattern_reports import refusals, report_matched, report_refused, report_unmatched
 from frazil.ingest.reporting.events import Sink
 from frazil.ingest.setup.table_setup import read_ledger
 from frazil.ingest.spark_errors import explained
@@ -176,6 +176,7 @@ class _Running:
         return looks is not None and not self.runs and not self.job.stopping()
 
     def _report_ended(self) -> None:
+        report_refused(self.refused, self.job, self.sink)
         if all(run.done() for _, run in self.runs.values()):
             return
         for pipeline, run in self.runs.values():

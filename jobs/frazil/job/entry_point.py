@@ -164,6 +164,13 @@ def chosen_of(
     return pipelines, lambda name: (not names or name in names) and name not in without
 
 
+def check_found(names: Sequence[str], found: Iterable[str]) -> None:
+    """Raise `InvalidInput` for a chosen name that neither a pipeline nor the topic of a pattern has."""
+    if unknown := sorted({*names} - {*found}):
+        what = f"there is no pipeline {', '.join(unknown)}, and no topic that would become it"
+        raise InvalidInput(what, where="--pipeline", do="`frazil schema topics` lists topics and pipelines")
+
+
 def deciding(errors: Mapping[str, FrazilError | None], declared: Collection[str]) -> list[FrazilError | None]:
     """Return the errors that decide how a run ends that a reconciler started, of those by pipeline. `declared` is the document's.
 

@@ -71,6 +71,17 @@ class Counts:
             found[name] = {int(partition): number for partition, number in found[name].items()}
         return cls(**found)
 
+    def plus(self, other: Counts) -> Counts:
+        """Return the counts of both batches as one."""
+        sums: dict[str, Any] = {}
+        for one in fields(self):
+            mine, more = getattr(self, one.name), getattr(other, one.name)
+            if isinstance(mine, int):
+                sums[one.name] = mine + more
+            else:
+                sums[one.name] = {key: mine.get(key, 0) + more.get(key, 0) for key in sorted({*mine, *more})}
+        return Counts(**sums)
+
     @property
     def adds_up(self) -> bool:
         """The one equation of a batch."""

@@ -1,0 +1,164 @@
+"""A table of a routed topic without records of its own commits offsets seldom, and none is lost or counted twice."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Pipeline
+from frazil.errors import Fenced
+from frazil.ingest import held_batches
+from frazil.ingest.loop import Ingestion
+from frazil.lake.ledger.totals import Counts
+from frazil.lake.read.stored_tables import Lake
+from tests.scenarios.test_routes import by_field, drained, ids, once, row, table, together
+from tests.support.jobs import Crash, crash_at
+from tests.support.shop import Shop, ShopOf
+from tests.support.variants import first_short
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+
+
+def commits(shop: Shop, pipeline: Pipeline) -> int:
+    """Return how many batches the pipeline has committed; the first snapshot has where it began."""
+    found = Lake(shop.lake, Secrets({}).read).table(pipeline.table.identifier)
+    return len(found.commits(pipeline.name)) - 1 if found is not None else 0
+
+
+def test_offsets_without_records_wait_for_a_record(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=2)
+    placed, paid = by_field(shop, otherwise="filter")
+    runs = [shop.ingestion(one) for one in (placed, paid)]
+    shop.produce([row("placed", 0), row("paid", 0)])
+    for run in runs:
+        run.poll()
+    for number in range(1, 5):
+        shop.produce([row("placed", number)] * 3)
+        for run in runs:
+            run.poll()
+    assert [commits(shop, one) for one in (placed, paid)] == [5, 1]
+    shop.assert_proven(paid, deep=True)
+    shop.produce([row("paid", 9), row("placed", 9)])
+    for run in runs:
+        run.poll()
+    assert [commits(shop, one) for one in (placed, paid)] == [6, 2]
+    assert ids(shop, paid) == [0, 9]
+    assert [shop.verified(one).sum_of("filtered") for one in (placed, paid)] == [2, 14]
+    for one in (placed, paid):
+        shop.assert_proven(one, deep=True)
+    found = together(shop, (placed, paid))
+    assert (found.outcome, found.is_complete) == ("proven", True)
+
+
+def test_they_wait_ten_minutes_at_most_and_a_drain_commits_them(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    placed, paid = by_field(shop, otherwise="filter")
+    now = [1000.0]
+    shop.produce([row("paid", 0)])
+    run = shop.ingestion(paid, clock=lambda: now[0])
+    run.poll()
+    for minutes, wanted in ((0, 1), (9, 1), (10.1, 2), (15, 2), (25.2, 3)):
+        now[0] = 1000.0 + minutes * 60
+        if minutes != 10.1:  # due without a record, too
+            shop.produce([row("placed", 1)])
+        run.poll()
+        assert commits(shop, paid) == wanted, minutes
+    shop.produce([row("placed", 2)])
+    run.poll()
+    assert commits(shop, paid) == 3
+    drained(shop, (placed, paid))
+    assert commits(shop, paid) == 4
+    assert together(shop, (placed, paid)).is_complete
+    assert held_batches.HOLD_SECONDS == 600
+
+
+@pytest.mark.parametrize("step", first_short(["publish.filled", "stage.done", "publish.committed"]))
+def test_a_driver_that_dies_with_held_offsets_reads_them_again(shop_of: ShopOf, step: str) -> None:
+    shop, steps = shop_of(partitions=1), [""]
+    pipelines = by_field(shop)
+    drained(shop, pipelines)
+    run = shop.ingestion(pipelines[1], failpoint=lambda at: crash_at(steps[0])(at))
+    for number in range(3):
+        shop.produce([row("placed", number), row("x", number)])
+        run.poll()
+    assert commits(shop, pipelines[1]) == 0
+    steps[0] = step
+    shop.produce([row("paid", 1), row("placed", 7)])
+    with pytest.raises(Crash):
+        run.poll()
+    drained(shop, pipelines, deep=True)
+    assert ids(shop, pipelines[1]) == [1]
+    assert len(once(shop, pipelines)) == len(shop.journal)
+    assert together(shop, pipelines).outcome == "proven"
+
+
+def test_a_twin_that_commits_meanwhile_fences_a_driver_with_held_offsets(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    pipelines = by_field(shop, otherwise="filter")
+    paid = pipelines[1]
+    drained(shop, pipelines)
+    first = shop.ingestion(paid, run="first")
+    shop.produce([row("placed", 1)])
+    first.poll()
+    shop.produce([row("paid", 2)])
+    shop.drained(paid)
+    shop.produce([row("paid", 3)])
+    with pytest.raises(Fenced):
+        first.poll()
+    drained(shop, pipelines, deep=True)
+    assert ids(shop, paid) == [2, 3]
+
+
+SEEDS = range(6)
+
+
+@pytest.mark.parametrize("seed", first_short(SEEDS))
+def test_for_any_order_of_polls_stops_and_crashes_each_record_is_in_one_table(shop_of: ShopOf, seed: int) -> None:
+    draw = random.Random(seed)
+    shop = shop_of(partitions=2)
+    now = [1000.0]
+    pipelines = by_field(shop, otherwise=draw.choice(["dead_letter", "filter", table(shop, "other")]))
+    drained(shop, pipelines)
+
+    def begun(one: Pipeline, step: str = "") -> Ingestion:
+        return shop.ingestion(one, clock=lambda: now[0], failpoint=crash_at(step))
+
+    runs = {one.name: begun(one) for one in pipelines}
+    filtered = 0
+    for _ in range(12):
+        types = draw.choices(["placed", "paid", "x"], [6, 1, 1], k=draw.randint(0, 4))
+        for type_ in types:
+            shop.produce([row(type_, len(shop.journal))])
+            filtered += type_ == "x"
+        for one in draw.sample(pipelines, draw.randint(1, len(pipelines))):
+            if draw.random() < 0.25:
+                runs[one.name] = begun(one, draw.choice(["", "stage.done", "publish.filled", "publish.committed"]))
+            try:
+                runs[one.name].poll()
+            except Crash:
+                runs[one.name] = begun(one)
+        now[0] += draw.choice([1.0, 100.0, 700.0])
+    drained(shop, pipelines, deep=True)
+    is_filtered = pipelines[0].shape.route is not None and pipelines[0].shape.route.rest == "filter"
+    lost = filtered if is_filtered and len(pipelines) == 2 else 0
+    assert len(once(shop, pipelines)) == len(shop.journal) - lost
+    found = together(shop, pipelines)
+    assert (found.outcome, found.is_complete, found.findings) == ("proven", True, ())
+
+
+def test_counts_of_two_batches_are_those_of_one() -> None:
+    one = Counts(read=5, written=2, filtered={"route": 3}, filtered_at={0: 3}, routed_at={0: 3}, gaps={0: 1})
+    two = Counts(read=4, written=1, filtered={"route": 1, "where": 2}, filtered_at={1: 3}, routed_at={1: 1})
+    both = one.plus(two)
+    assert both.adds_up
+    assert both == Counts(
+        read=9,
+        written=3,
+        filtered={"route": 4, "where": 2},
+        filtered_at={0: 3, 1: 3},
+        routed_at={0: 3, 1: 1},
+        gaps={0: 1},
+    )
+    assert one.plus(Counts()) == one
