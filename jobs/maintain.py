@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
             log = entry_point.log(secrets)
             versions = startup.versions(jvm)
             log({"time": job.clock(), "event": "job_started", "run": job.run, "versions": versions})
-            pipelines = [*pipelines, *topics.look().gone]  # those that have a table
+            pipelines = [*pipelines, *topics.look().with_tables]  # those that have a table
             entry_point.check_found(chosen.pipeline, (one.name for one in pipelines))
             outcomes = maintain(pipelines, prepare(job, policy), log, orphans=chosen.orphans)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision

@@ -22,6 +22,7 @@ from frazil.declaration import (
     parse_document,
 )
 from frazil.declaration.documents.document import document
+from frazil.errors import CatalogUnavailable
 from frazil.job.matched_topics import Matched, matched
 
 
@@ -96,6 +97,8 @@ def test_the_literal_prefix_begins_each_match(pattern: str, prefix: str) -> None
         ({"table": "{topic}"}, "each_topic.table", "does not begin with a namespace"),
         ({"table": "{topic}.x"}, "each_topic.table", "does not begin with a namespace"),
         ({"table": "shop.{other}"}, "each_topic.table", "placeholder"),
+        ({"table": "shop.{topic}__dead_letters"}, "each_topic.table", "keeps its dead letters"),
+        ({"match": r"(?P<topic>.*)"}, "each_topic.match", "Give the group another name"),
         ({"table": "shop.{topic}-x"}, "each_topic.table", "is not the identifier of a table"),
         ({"start": Latest()}, "each_topic.start", "would be lost. Choose earliest or a timestamp"),
         ({"most": 0}, "each_topic.most", "1 to 1000"),
@@ -153,6 +156,21 @@ def test_a_topic_whose_table_is_anothers_is_refused_alone_with_both_names() -> N
 def test_a_table_of_dead_letters_is_no_topics_table() -> None:
     found = matched([each_topic(".*", table="lake.{topic}", value="text")], ["a", "a__dead_letters"], [], {})
     assert (topics(found), [*found.refused]) == (["a"], ["a__dead_letters"])
+
+
+def test_a_table_that_cannot_be_read_is_given_to_no_other_topic() -> None:
+    pattern, error = each_topic(".*", table="lake.{topic}", value="text"), CatalogUnavailable("it does not answer")
+    found = matched([pattern], ["a-b", "a.b", "c", "d"], [], {"lake.a_b": error, "lake.c": error, "lake.e": error})
+    assert topics(found) == ["c", "d"]
+    assert found.refused == {"a-b": error, "a.b": error}
+    assert [one.table.identifier for one in found.unread] == ["lake.a_b", "lake.e"]
+    assert [one.table.identifier for one in matched([pattern], [], [], {"lake.a_b": error}).with_tables] == ["lake.a_b"]
+
+
+def test_topics_that_are_gone_take_no_place_below_the_bound() -> None:
+    pattern = each_topic(".*", table="lake.{topic}", value="text", most=1)
+    found = matched([pattern], ["c"], [], {"lake.a": "a", "lake.b": "b"})
+    assert (topics(found), [one.topic.name for one in found.gone], found.refused) == (["c"], ["a", "b"], {})
 
 
 def test_the_bound_keeps_those_that_have_a_table() -> None:

@@ -16,7 +16,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Json, Pipeline, RecordName, Table, Topic, Upsert, canonical, each_topic, routes
 from frazil.declaration.documents.document import document
 from frazil.declaration.several.topic_pattern import TopicPattern
-from frazil.errors import InvalidInput, KafkaUnavailable
+from frazil.errors import CatalogUnavailable, InvalidInput, KafkaUnavailable
 from frazil.ingest import runner
 from frazil.ingest.guard import Outcome
 from frazil.job.matched_topics import MatchedTopics
@@ -318,6 +318,22 @@ def test_a_topic_that_takes_the_name_of_one_that_is_gone_gets_no_part_of_its_tab
     assert topics.ids("a-b") == [0, 1]
     ended = topics.drain()
     assert [*ended] == [f"topic {topics.shop.topic}.a_b"]
+
+
+def test_a_table_whose_metadata_are_lost_is_known_to_commands_about_tables(shop_of: ShopOf) -> None:
+    topics = Topics(shop_of())
+    for of in ("lost", "kept"):
+        topics.produce(of, range(2))
+    topics.drain()
+    stored = Lake(topics.shop.lake, Secrets({}).read).table(topics.pipeline("lost").table.identifier)
+    assert stored is not None
+    Path(stored.version.removeprefix("file:")).unlink()
+    found = topics.matched(names=()).look()
+    assert [one.name for one in found.with_tables] == [topics.pipeline(of).name for of in ("kept", "lost")]
+    with pytest.raises(CatalogUnavailable, match="metadata file that does not exist"):
+        topics.shop.verified(found.unread[0])
+    ended = topics.drain()
+    assert {name for name, outcome in ended.items() if outcome.error} == {topics.pipeline("lost").name}
 
 
 def test_a_topic_named_as_dead_letters_are_is_refused(shop_of: ShopOf) -> None:

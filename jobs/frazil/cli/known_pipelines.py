@@ -40,7 +40,7 @@ def with_tables(file: Path, env: str) -> tuple[Pipeline, ...]:
     found = declaration_file.found(file)
     if not found.patterns:
         return found.pipelines
-    return (*found.pipelines, *topics_of(found, environments.environment(env), tuple).look().gone)
+    return (*found.pipelines, *topics_of(found, environments.environment(env), tuple).look().with_tables)
 
 
 def with_topics(file: Path, env: str) -> tuple[Pipeline, ...]:
@@ -68,4 +68,4 @@ def with_topics(file: Path, env: str) -> tuple[Pipeline, ...]:
     matched = topics_of(found, place, names).look()
     for error in matched.refused.values():
         note(str(error), "yellow")
-    return (*found.pipelines, *matched.pipelines, *matched.gone)
+    return (*found.pipelines, *matched.pipelines, *matched.with_tables)

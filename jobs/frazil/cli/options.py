@@ -116,7 +116,8 @@ def chosen_pipelines(declared: Sequence[Pipeline], names: Sequence[str], *, is_a
     """Return the named pipelines, or all. Raises `InvalidInput` without names and `--all`, and with both."""
     if is_all == bool(names):
         what = "--all and names exclude each other" if is_all else "no pipeline is named"
-        raise InvalidInput(what, do=f"Name some of {', '.join(p.name for p in declared)}, or give --all")
+        names_of = f"Name some of {', '.join(p.name for p in declared)}, or give" if declared else "Give"
+        raise InvalidInput(what, do=f"{names_of} --all")
     return tuple(declared) if is_all else declaration_file.chosen(declared, names)
 
 

@@ -122,7 +122,11 @@ class Ingestion:
     def _look(self) -> Seen | None:
         """Return what the topic has, by a look at all topics of the run; None if the run does not look, or does not know."""
         looks = self.job.looks
-        return None if looks is None else looks.of(self.pipeline.topic.name, self.pipeline.isolation)
+        return (
+            None
+            if looks is None or self.job.stopping()
+            else looks.of(self.pipeline.topic.name, self.pipeline.isolation)
+        )
 
     def forget(self) -> None:
         """Begin from the table's state at the next poll: after an error nothing remembered counts."""

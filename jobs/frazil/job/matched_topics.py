@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from frazil.declaration import InvalidDeclaration, Pipeline
 from frazil.declaration.several.topic_pattern import TopicPattern
@@ -21,47 +21,76 @@ PARALLEL = 8
 class Matched:
     """The pipelines of patterns: of topics that exist, and of those that do not exist any more and have a table.
 
-    `refused` says why a topic, or the rest of a pattern's topics, has none.
+    `refused` says why a topic, or the rest of a pattern's topics, has none. `unread` are for tables of which no topic is known, as
+    they cannot be read: each has the name of its table in place of the topic's.
     """
 
     pipelines: tuple[Pipeline, ...] = ()
     gone: tuple[Pipeline, ...] = ()
-    refused: Mapping[str, InvalidInput] = field(default_factory=dict)
+    refused: Mapping[str, FrazilError] = field(default_factory=dict)
+    unread: tuple[Pipeline, ...] = ()
+
+    @property
+    def with_tables(self) -> tuple[Pipeline, ...]:
+        """The pipelines of tables, if no topics were looked for."""
+        return (*self.gone, *self.unread)
+
+
+Owners = Mapping[str, "str | FrazilError"]
+"""The topics of tables by identifier, or why a table cannot be read."""
 
 
 def matched(
-    patterns: Sequence[TopicPattern], topics: Collection[str], declared: Iterable[Pipeline], stored: Mapping[str, str]
+    patterns: Sequence[TopicPattern], topics: Collection[str], declared: Iterable[Pipeline], owners: Owners
 ) -> Matched:
-    """Return the pipelines of patterns. `topics` exist; `stored` are the topics of the tables that exist, by identifier.
+    """Return the pipelines of patterns, where `topics` exist.
 
     A declared pipeline has its topic before each pattern, and a pattern before those after it. A topic that has its table keeps
     it, so that a new one takes neither its table nor its place below the bound.
     """
     writers = [*declared]
     taken = {pipeline.topic.name for pipeline in writers}
-    live, gone, refused = list[Pipeline](), list[Pipeline](), dict[str, InvalidInput]()
+    live, gone, refused = list[Pipeline](), list[Pipeline](), dict[str, FrazilError]()
+    stored = {table: topic for table, topic in owners.items() if isinstance(topic, str)}
+    unread = {table: error for table, error in owners.items() if isinstance(error, FrazilError)}
     for pattern in patterns:
         own = {topic for topic in {*topics, *stored.values()} - taken if pattern.matches(topic)}
         old = {topic for topic in own if stored.get(pattern.identifier(topic)) == topic}
         found = sorted(own & {*topics, *old}, key=lambda topic: (topic not in old, topic))
         taken.update(found)
-        for topic in found[pattern.most :]:
-            what = f"the pattern {pattern.match} matches {len(found)} topics, and most is {pattern.most}"
-            refused[topic] = InvalidInput(what, where=f"topic {topic}", do="Raise most, or exclude topics")
-        for topic in found[: pattern.most]:
+        tables = Counter(map(pattern.identifier, found))
+        room = pattern.most
+        for topic in found:
+            room -= topic in topics
+            if topic in topics and room < 0:
+                number = sum(1 for one in found if one in topics)
+                what = f"the pattern {pattern.match} matches {number} topics, and most is {pattern.most}"
+                refused[topic] = InvalidInput(what, where=f"topic {topic}", do="Raise most, or exclude topics")
+                continue
             try:
                 pipeline = pattern.pipeline_of(topic)
             except InvalidDeclaration as invalid:
-                refused[topic] = InvalidInput(
-                    str(invalid), where=f"topic {topic}", do="Exclude it, or declare it as a pipeline"
-                )
+                do = "Exclude it, or declare it as a pipeline"
+                refused[topic] = InvalidInput(str(invalid), where=f"topic {topic}", do=do)
                 continue
-            if refusal := _collision(pipeline, writers, stored):
+            table = pipeline.table.identifier
+            if table in unread and tables[table] > 1:
+                refused[topic] = unread[table]
+            elif refusal := _collision(pipeline, writers, stored):
                 refused[topic] = refusal
-                continue
-            writers.append(pipeline)
-            (live if topic in topics else gone).append(pipeline)
-    return Matched(tuple(live), tuple(gone), refused)
+            else:
+                writers.append(pipeline)
+                (live if topic in topics else gone).append(pipeline)
+    known = {name for pipeline in writers for name in pipeline.tables}
+    lost = (_unread(patterns, table) for table in sorted(unread) if table not in known)
+    return Matched(tuple(live), tuple(gone), refused, tuple(lost))
+
+
+def _unread(patterns: Iterable[TopicPattern], table: str) -> Pipeline:
+    namespace, _, name = table.partition(".")
+    shared = next(one.pipeline for one in patterns if one.namespace == namespace)
+    topic, at = replace(shared.topic, name=name), replace(shared.table, identifier=table)
+    return replace(shared, topic=topic, table=at, name=name)
 
 
 def _collision(pipeline: Pipeline, writers: Iterable[Pipeline], stored: Mapping[str, str]) -> InvalidInput | None:
@@ -115,39 +144,40 @@ class MatchedTopics:
         return frozenset(name for name in self._names() if any(one.matches(name) for one in self.patterns))
 
     def _matched(self, names: frozenset[str]) -> Matched:
-        found = matched(self.patterns, names, self._declared, self._stored())
-        self._seen = names
-        live, gone = (tuple(p for p in some if self._is_wanted(p.name)) for some in (found.pipelines, found.gone))
-        return Matched(
-            live, gone, {topic: why for topic, why in found.refused.items() if self._is_wanted(self._name(topic))}
+        owners = self._owners_now()
+        found = matched(self.patterns, names, self._declared, owners)
+        is_known = all(isinstance(owner, str) for owner in owners.values())
+        self._seen = names if is_known else None  # else the next look reads the others again
+        live, gone, lost = (
+            tuple(one for one in some if self._is_wanted(one.name))
+            for some in (found.pipelines, found.gone, found.unread)
         )
+        refused = {topic: why for topic, why in found.refused.items() if self._is_wanted(self._name(topic))}
+        return Matched(live, gone, refused, lost)
 
     def _name(self, topic: str) -> str:
         """Return the name of the pipeline that a topic would have."""
         pattern = next(one for one in self.patterns if one.matches(topic))
         return pattern.identifier(topic).partition(".")[2]
 
-    def _stored(self) -> Mapping[str, str]:
+    def _owners_now(self) -> Owners:
         """Return the topics of tables, as their ledgers say. That of a table stays what it was in an earlier look."""
         declared = {name for pipeline in self._declared for name in pipeline.tables}
         tables = set[str]().union(*(self._lake.tables(space) for space in {one.namespace for one in self.patterns}))
         unknown = sorted(t for t in tables - declared - self._owners.keys() if not t.endswith(DEAD_LETTERS_SUFFIX))
-        self._owners |= self._read(unknown)
-        return {table: topic for table, topic in self._owners.items() if table in tables}
+        found: dict[str, str | FrazilError] = {}
+        if unknown:
+            with ThreadPoolExecutor(PARALLEL, thread_name_prefix="tables") as threads:
+                found = dict(zip(unknown, threads.map(self._owner, unknown), strict=True))
+        self._owners |= {table: owner for table, owner in found.items() if owner and isinstance(owner, str)}
+        unread = {table: owner for table, owner in found.items() if not isinstance(owner, str)}
+        return {table: topic for table, topic in self._owners.items() if table in tables} | unread
 
-    def _read(self, tables: Sequence[str]) -> dict[str, str]:
-        if not tables:
-            return {}
-        with ThreadPoolExecutor(PARALLEL, thread_name_prefix="tables") as threads:
-            return {
-                table: topic for table, topic in zip(tables, threads.map(self._topic, tables), strict=True) if topic
-            }
-
-    def _topic(self, identifier: str) -> str:
-        """Return the topic of a table; empty if it has none, or cannot be read: its pipeline reports why."""
-        with suppress(FrazilError):
+    def _owner(self, identifier: str) -> str | FrazilError:
+        """Return the topic of a table, empty if it has none, or why it cannot be read."""
+        try:
             table = self._lake.table(identifier)
             commit = None if table is None else table.newest(identifier.partition(".")[2])
-            if commit is not None and commit.entry.end is not None:
-                return commit.entry.end.topic
-        return ""
+            return commit.entry.end.topic if commit is not None and commit.entry.end is not None else ""
+        except FrazilError as error:
+            return error

@@ -125,7 +125,8 @@ def chosen(pipelines: Sequence[Pipeline], names: Sequence[str]) -> tuple[Pipelin
     unknown = [name for name in dict.fromkeys(names) if name not in by_name]
     if unknown:
         raise InvalidInput(
-            f"the pipeline {', '.join(unknown)} does not exist", do=f"Name one of {', '.join(sorted(by_name))}"
+            f"the pipeline {', '.join(unknown)} does not exist",
+            do=f"Name one of {', '.join(sorted(by_name))}" if by_name else "No topic has become one yet: `frazil run`",
         )
     return tuple(by_name[name] for name in dict.fromkeys(names))
 

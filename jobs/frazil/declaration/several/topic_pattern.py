@@ -15,7 +15,7 @@ from frazil.declaration.engines import Spark
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.several.captured_tables import OF_PIPELINE, OF_TABLE, OF_TOPIC
 from frazil.declaration.start import At, Earliest
-from frazil.declaration.table import Table
+from frazil.declaration.table import DEAD_LETTERS_SUFFIX, Table
 from frazil.declaration.topic import Topic
 
 EXAMPLE = "topic"
@@ -42,6 +42,8 @@ def _table_refusal(text: str) -> Refusal | None:
         view = union_view(text, (f"{namespace}.{table}" for table in ("a", "b")))
         what = f"{shown(text)} is one table for all topics, and a table has one writer"
         return Refusal(what, f"Write '{namespace}.{{topic}}', and read the tables by a view: {view}")
+    if name.endswith(DEAD_LETTERS_SUFFIX):
+        return Refusal(f"{shown(text)} is where another table keeps its dead letters", "Choose another name")
     if not re.fullmatch("[a-z0-9_]{1,241}", _HOLE.sub("a", name)):
         return Refusal(
             f"{shown(text)} is not the identifier of a table", "Write it like 'shop.{topic}', of a-z, 0-9 and _"
@@ -73,6 +75,8 @@ class TopicPattern:
             groups = re.compile(self.match).groupindex
         except (re.error, RecursionError, OverflowError):
             return
+        if "topic" in groups:
+            yield Problem("match", "{topic} is the topic's name, and no group", "Give the group another name")
         for name in _HOLE.findall(self.table):
             if name != "topic" and name not in groups:
                 yield Problem("table", *unknown(name, ("topic", *groups), "placeholder"))
