@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Pipeline
-from frazil.errors import Fenced
+from frazil.declaration import Limits, Pipeline, Spark
+from frazil.errors import Fenced, OffsetsLost, RejectedRecords
 from frazil.ingest import held_batches
 from frazil.ingest.loop import Ingestion
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.read.stored_tables import Lake
+from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_routes import by_field, drained, ids, once, row, table, together
 from tests.support.jobs import Crash, crash_at
 from tests.support.shop import Shop, ShopOf
@@ -111,6 +113,63 @@ def test_a_twin_that_commits_meanwhile_fences_a_driver_with_held_offsets(shop_of
     assert ids(shop, paid) == [2, 3]
 
 
+def test_partitions_that_are_added_meanwhile_are_read_from_their_beginning(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    pipelines = by_field(shop, otherwise="filter")
+    paid = pipelines[1]
+    shop.produce([row("paid", 0)])
+    drained(shop, pipelines)
+    run = shop.ingestion(paid)
+    shop.produce([row("placed", 1)] * 4, partition=0)
+    run.poll()
+    shop.add_partitions(3)
+    shop.produce([row("placed", 2)] * 4, partition=1)
+    run.poll()
+    shop.produce([*[row("placed", 3)] * 4, row("paid", 5)], partition=2)
+    run.poll()
+    assert ids(shop, paid) == [0, 5]
+    shop.assert_proven(paid)
+    drained(shop, pipelines, deep=True)
+    found = together(shop, pipelines)
+    assert (found.outcome, found.is_complete) == ("proven", True)
+
+
+def test_an_operator_decides_about_records_behind_held_batches(shop_of: ShopOf) -> None:
+    """The newest entry of the ledger is a decision already."""
+    shop = shop_of(partitions=1)
+    placed, paid = (
+        replace(one, engine=Spark(limits=Limits(max_rows=5, first_rows=5)))
+        for one in by_field(shop, otherwise="filter", on_error="suspend")
+    )
+    shop.produce([row("placed", 0), row("paid", 0)])
+    drained(shop, (placed, paid))
+    shop.produce([row("paid", number) for number in range(4)])
+    shop.delete_records(4)
+    assert isinstance(shop.ended(placed).error, OffsetsLost)
+    shop.accept(Accepted.OFFSETS_LOST, placed)
+    shop.produce([row("paid", number) for number in range(20)])
+    shop.produce([b"{"])
+    assert isinstance(shop.ended(placed).error, RejectedRecords)
+    shop.accept(Accepted.REJECTED_RECORDS, placed)
+    assert shop.ended(placed).error is None
+    shop.assert_proven(placed, deep=True)
+
+
+def test_a_drain_that_is_stopped_keeps_what_it_has_read(shop_of: ShopOf) -> None:
+    shop, staged = shop_of(partitions=1), [0]
+    pipelines = by_field(shop, otherwise="filter")
+    paid = replace(pipelines[1], engine=Spark(limits=Limits(max_rows=5, first_rows=5)))
+    drained(shop, pipelines)
+    shop.produce([row("placed", number) for number in range(40)])
+
+    def counted(step: str) -> None:
+        staged[0] += step == "stage.done"
+
+    shop.ingestion(paid, failpoint=counted, stopping=lambda: staged[0] >= 3).drain()
+    assert commits(shop, paid) == 1
+    assert shop.verified(paid).sum_of("filtered") == 15
+
+
 SEEDS = range(6)
 
 
@@ -126,8 +185,11 @@ def test_for_any_order_of_polls_stops_and_crashes_each_record_is_in_one_table(sh
         return shop.ingestion(one, clock=lambda: now[0], failpoint=crash_at(step))
 
     runs = {one.name: begun(one) for one in pipelines}
-    filtered = 0
+    filtered, partitions = 0, 2
     for _ in range(12):
+        if draw.random() < 0.15:
+            partitions += 1
+            shop.add_partitions(partitions)
         types = draw.choices(["placed", "paid", "x"], [6, 1, 1], k=draw.randint(0, 4))
         for type_ in types:
             shop.produce([row(type_, len(shop.journal))])

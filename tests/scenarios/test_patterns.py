@@ -287,7 +287,7 @@ def test_a_pipeline_of_a_pattern_runs_alone_and_is_left_out_by_its_name(shop_of:
 def test_a_route_takes_one_topic(shop_of: ShopOf) -> None:
     topics = Topics(shop_of())
     with pytest.raises(InvalidInput, match="is not a Topic"):
-        routes(topics.pattern, by=RecordName(), to={"A": Table("shop.a")})  # type: ignore[arg-type]
+        routes(topics.pattern, by=RecordName(), to={"A": Table("shop.a")})  # type: ignore[arg-type]  # the mistake that is made
 
 
 def test_a_run_of_which_all_topics_have_ended_ends_as_one_without_a_pattern(shop_of: ShopOf) -> None:

@@ -30,6 +30,11 @@ class HeldBatches:
         return self._held.request.end if self._held is not None else None
 
     @property
+    def start(self) -> Offsets | None:
+        """The offsets before them, which the table has; None if there are none."""
+        return self._held.request.start if self._held is not None else None
+
+    @property
     def is_due(self) -> bool:
         """True if they are to be committed though no record came."""
         return self._held is not None and self._clock() - self._since >= HOLD_SECONDS
@@ -47,7 +52,8 @@ class HeldBatches:
         """Return the batch to commit, the held ones in it; None if it is held, too."""
         held, since = self._held, self._since if self._held is not None else self._clock()
         if held is not None:
-            start, committed = held.request.start, held.request.committed
+            first, committed = held.request.start, held.request.committed
+            start = replace(first, at={**staged.request.start.at, **first.at})  # partitions may be new since then
             ids = tuple(dict.fromkeys((*held.request.schema_ids, *staged.request.schema_ids)))
             counts = held.request.counts.plus(staged.request.counts)
             request = replace(staged.request, start=start, committed=committed, counts=counts, schema_ids=ids)

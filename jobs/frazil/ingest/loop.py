@@ -152,7 +152,7 @@ class Ingestion:
                             counted = made.counts, made.start, made.end
                             check_share(self.pipeline, *counted, accepted, is_fenced=staged.is_fenced)
                     except DecisionRequired:
-                        check_not_behind(self.pipeline, committed, self.job)
+                        check_not_behind(self.pipeline, self._held.start or committed, self.job)
                         raise
                     finally:
                         self._settle()  # the error of batch n comes before one of batch n+1, which is dropped
@@ -165,7 +165,7 @@ class Ingestion:
                     if staged is not None:
                         batch = self._held.with_next(staged)
                     else:
-                        is_last = not holds and not self.job.stopping()
+                        is_last = not holds or self.job.stopping()
                         batch = self._held.take() if is_last or self._held.is_due else None
                     if batch is not None:
                         self._staging = self._staging or self._evolution.staging()
