@@ -42,9 +42,12 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_where import totals
 from tests.support.debezium_events import PLACEHOLDER, Source
+from tests.support.declared_schemas import avsc, descriptors
 from tests.support.jobs import HMAC_KEY
 from tests.support.keyed_topic import record
+from tests.support.proto import framed, protobuf
 from tests.support.shop import Shop, ShopOf, avro, frame
+from tests.support.topics import redeclared
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 KEYED = Hmac(Secret(env="MASK_KEY"))
@@ -757,3 +760,102 @@ def test_another_value_of_a_secret_stops_the_pipeline(shop_of: ShopOf) -> None:
     shop.drain()
     assert len(shop.landed()) == 1
     assert HMAC_KEY not in str(shop.stored.properties)
+
+
+@pytest.mark.parametrize("write", [Append(), Upsert(key="id")])
+def test_a_masked_field_that_was_renamed_stays_masked_after_its_alias_is_gone(
+    shop_of: ShopOf, write: Append | Upsert
+) -> None:
+    """A declared schema file has one version: nothing says any more what the field was."""
+
+    def schema(name: str, *aliases: str) -> dict[str, Any]:
+        fields = [{"name": "id", "type": "long"}, {"name": name, "type": "string", "aliases": list(aliases)}]
+        return {"type": "record", "name": "R", "fields": fields}
+
+    first = schema("emailAddress")
+    shop = shop_of(write=write, schema=(avsc(first),), shape=Shape(mask={"emailaddress": KEYED}), partitions=1)
+    for number, of in enumerate((first, schema("mailAddress", "emailAddress"), schema("mailAddress"))):
+        shop.pipeline = redeclared(shop.pipeline, schema=(avsc(of),))
+        shop.produce([avro(of, {"id": number, of["fields"][1]["name"]: "plain"})])
+        if number < 2:
+            shop.drain()
+    with pytest.raises(InvalidInput, match="mailaddress was emailaddress, which is masked"):
+        shop.drain()
+    masks = {"emailaddress": KEYED, "mailaddress": KEYED}
+    shop.pipeline = replace(shop.pipeline, shape=Shape(mask=masks))
+    with pytest.raises(MasksDiffer):
+        shop.drain()
+    shop.accept(Accepted.MASK_FROM_NOW_ON)
+    shop.drain()
+    assert sorted(row["id"] for row in shop.landed()) == [0, 1, 2]
+    assert "plain" not in str(shop.landed())
+
+
+def test_a_masked_number_that_was_renamed_stays_masked_after_its_first_version_is_deleted(shop_of: ShopOf) -> None:
+    head = 'syntax = "proto3"; message P { int64 id = 1; string %s = 2; repeated C contact = 3; message C { string %s = 1; } }'
+    texts = [head % ("emailAddress", "phoneNo"), head % ("mailAddress", "phoneNumber")]
+    masks: dict[str, Any] = {"emailaddress": KEYED, "contact.element.phoneno": KEYED}
+    shop = shop_of(value_format="protobuf", write=Upsert(key="id"), shape=Shape(mask=masks), partitions=1)
+
+    def produce(number: int, of: str, mail: str, phone: str, schema_id: int) -> None:
+        body = protobuf(of, {"id": str(number), mail: "plain", "contact": [{phone: "plain"}]})
+        shop.produce([framed(schema_id, body)])
+
+    subject = f"{shop.topic}-value"
+    for number, (of, names) in enumerate(
+        zip(texts, (("emailAddress", "phoneNo"), ("mailAddress", "phoneNumber")), strict=True)
+    ):
+        schema_id = shop.registry_admin.register(subject, of, SchemaType.PROTOBUF)
+        produce(number, of, *names, schema_id)
+        shop.drain()
+    shop.registry_admin.delete_version(subject, 1)
+    produce(2, texts[1], "mailAddress", "phoneNumber", schema_id)
+    with pytest.raises(
+        InvalidInput, match="(mailaddress was emailaddress|contact.element.phonenumber was contact.element.phoneno)"
+    ):
+        shop.drain()
+    more = {**masks, "mailaddress": KEYED, "contact.element.phonenumber": KEYED}
+    shop.pipeline = replace(shop.pipeline, shape=Shape(mask=more))
+    with pytest.raises(MasksDiffer):
+        shop.drain()
+    shop.accept(Accepted.MASK_FROM_NOW_ON)
+    shop.drain()
+    assert sorted(row["id"] for row in shop.landed()) == [0, 1, 2]
+    assert "plain" not in str(shop.landed())
+
+
+@pytest.mark.parametrize("how", ["file", "registry"])
+def test_a_masked_key_that_was_renamed_stays_one_key(shop_of: ShopOf, how: str) -> None:
+    head = 'syntax = "proto3"; message P { int64 id = 1; string %s = 2; }'
+    texts = [head % "emailAddress", head % "mailAddress"]
+    own: dict[str, Any] = {"schema": (descriptors(texts[0]),), "record_name": "P"} if how == "file" else {}
+    shape = Shape(mask={"emailaddress": KEYED})
+    shop = shop_of(value_format="protobuf", write=Upsert(key="emailaddress"), shape=shape, partitions=1, **own)
+
+    def produce(of: str, name: str) -> None:
+        body = protobuf(of, {"id": str(len(shop.journal)), name: "plain"})
+        if how == "file":
+            shop.produce([body])
+            return
+        schema_id = shop.registry_admin.register(f"{shop.topic}-value", of, SchemaType.PROTOBUF)
+        shop.produce([framed(schema_id, body)])
+
+    produce(texts[0], "emailAddress")
+    shop.drain()
+    produce(texts[1], "mailAddress")
+    if how == "file":
+        shop.pipeline = redeclared(shop.pipeline, schema=(descriptors(texts[1]),))
+    else:
+        shop.drain()
+        shop.registry_admin.delete_version(f"{shop.topic}-value", 1)
+        produce(texts[1], "mailAddress")
+    with pytest.raises(InvalidInput, match="mailaddress was emailaddress, which is masked"):
+        shop.drain()
+    shop.pipeline = replace(shop.pipeline, shape=Shape(mask={"emailaddress": KEYED, "mailaddress": KEYED}))
+    with pytest.raises(MasksDiffer):
+        shop.drain()
+    shop.accept(Accepted.MASK_FROM_NOW_ON)
+    shop.drain()
+    (row,) = shop.landed()
+    assert row["emailaddress"] != "plain"
+    shop.assert_proven(deep=True)

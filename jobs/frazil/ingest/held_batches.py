@@ -30,9 +30,9 @@ class HeldBatches:
         return self._held.request.end if self._held is not None else None
 
     @property
-    def start(self) -> Offsets | None:
-        """The offsets before them, which the table has; None if there are none."""
-        return self._held.request.start if self._held is not None else None
+    def planned_on(self) -> Offsets | None:
+        """The offsets of the table when they were planned, without partitions that are new since; None if there are none."""
+        return self._held.request.committed if self._held is not None else None
 
     @property
     def is_due(self) -> bool:

@@ -16,7 +16,7 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Spark
 from frazil.decode.writers.seen_frames import MOST, UnknownSchemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
-from frazil.errors import CatalogUnavailable, CountsDisagree, DecisionRequired, Fenced, SparkFailed
+from frazil.errors import CatalogUnavailable, CountsDisagree, DecisionRequired, Fenced, ServiceUnavailable, SparkFailed
 from frazil.ingest.batch.read import beyond_spark
 from frazil.ingest.batch.rejected_share import check_share
 from frazil.ingest.batch.staging import Staging
@@ -37,6 +37,7 @@ from frazil.job.offset_looks import Seen
 from frazil.lake.commit.dead_letters.decide import decide_and_finish
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import Committed
+from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.prepared_plan import is_small
 from frazil.lake.spark_session import infer_no_constraints
@@ -139,7 +140,7 @@ class Ingestion:
 
         With `holds`, batches without records for this table may wait for a later one. Else they wait for the last one at most.
         """
-        landed = 0
+        landed, again = 0, False
         assert self._committed is not None
         committed, self._attempts, self._driver_reads = self._held.end or self._committed, 0, False
         with ThreadPoolExecutor(1, thread_name_prefix=f"publish-{self.pipeline.name}") as publisher:
@@ -152,7 +153,7 @@ class Ingestion:
                             counted = made.counts, made.start, made.end
                             check_share(self.pipeline, *counted, accepted, is_fenced=staged.is_fenced)
                     except DecisionRequired:
-                        check_not_behind(self.pipeline, self._held.start or committed, self.job)
+                        check_not_behind(self.pipeline, self._held.planned_on or committed, self.job)
                         raise
                     finally:
                         self._settle()  # the error of batch n comes before one of batch n+1, which is dropped
@@ -162,15 +163,19 @@ class Ingestion:
                         self.report(Event.BATCH_RETRIED, message=message, attempt=self._attempts)
                         committed = self._held.end or self._committed
                         continue
+                    planned_on = self._held.planned_on
                     if staged is not None:
                         batch = self._held.with_next(staged)
                     else:
                         is_last = not holds or self.job.stopping()
                         batch = self._held.take() if is_last or self._held.is_due else None
+                    if batch is not None and planned_on is not None and not (again or self._is_at(planned_on)):
+                        self._held.forget()  # another driver has landed them, and may have ended: none was this table's
+                        self._resume()
+                        committed, again = self._committed, True
+                        continue
                     if batch is not None:
-                        self._staging = self._staging or self._evolution.staging()
-                        publishing = publisher.submit(self._publish, batch, self._staging)
-                        self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
+                        self._begin(publisher, batch)
                     if (newest := batch or staged) is None:
                         return
                     committed, landed = newest.request.end, landed + 1
@@ -187,6 +192,24 @@ class Ingestion:
                     self._attempts += 1
                     self._again(problem, self._attempts)
                     committed = self._committed
+                except ServiceUnavailable as error:
+                    planned_on, held = self._held.planned_on, self._held.take()
+                    is_there = planned_on is not None and not isinstance(error, CatalogUnavailable)
+                    if held is not None and is_there and self._is_at(planned_on):
+                        self._begin(publisher, held)  # else a table of rare records comes no further by many outages
+                        self._settle()
+                    raise
+
+    def _begin(self, publisher: ThreadPoolExecutor, batch: StagedBatch) -> None:
+        """Have a batch published while the next one is staged."""
+        self._staging = self._staging or self._evolution.staging()
+        publishing = publisher.submit(self._publish, batch, self._staging)
+        self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
+
+    def _is_at(self, offsets: Offsets | None) -> bool:
+        """Return whether the table has just these offsets."""
+        newest = entry(self.job.iceberg.load(self.pipeline.table.identifier), self.pipeline.name)
+        return newest is not None and newest.end is not None and newest.end.same_as(offsets)
 
     def _stage_next(
         self, after: Offsets, spans: Callable[[], Mapping[int, Span]], least: int

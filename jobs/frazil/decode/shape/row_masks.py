@@ -20,6 +20,7 @@ from frazil.decode.spark_types import spark_type
 from frazil.decode.values.leaves import in_years
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import folded
+from frazil.schemas.evolution.field_ids import identified
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside, type_at
 
 _INNER, _OUTER = "_frazil_hmac_inner_", "_frazil_hmac_outer_"
@@ -264,6 +265,29 @@ def _now(of: Type | None, path: Sequence[str]) -> list[str]:
             return [name, *_now(element, rest)]
         case MapOf(_, value):
             return [name, *_now(value if name == "value" else None, rest)]
+    return [*path]
+
+
+def named_by_table(table: Struct, source: Struct, path: str) -> str:
+    """Return the path that a column of the table, or a field in it, has in the fields of the topic, by names and numbers."""
+    return ".".join(_by_table(table, source, path.split(".")))
+
+
+def _by_table(of: Type | None, now: Type | None, path: Sequence[str]) -> list[str]:
+    if not path:
+        return []
+    name, *rest = path
+    match now:
+        case Struct(fields):
+            columns = of.fields if isinstance(of, Struct) else ()
+            column, field = (next((each for each in some if each.name == name), None) for some in (columns, fields))
+            field = field or (identified(column, fields) if column is not None else None)
+            of_inner, inner = (one.type if one is not None else None for one in (column, field))
+            return [field.name if field is not None else name, *_by_table(of_inner, inner, rest)]
+        case ListOf(element) if name == "element":
+            return [name, *_by_table(of.element if isinstance(of, ListOf) else None, element, rest)]
+        case MapOf(_, value) if name == "value":
+            return [name, *_by_table(of.value if isinstance(of, MapOf) else None, value, rest)]
     return [*path]
 
 

@@ -129,7 +129,8 @@ def selection(
         is_same = all(_is_selected_so(output, source, shape, now) for shape in had)
         if output.is_called(pipeline.write.key or ()) and not is_same:
             said = f"{output.field.name} is a column of the key, and earlier rows made it from something else"
-            raise InvalidInput(said, where=where, do="Select it as before, or name another table and delete this one")
+            do = "Select it as before, of a renamed field with its alias in the schema, or name another table and delete this one"
+            raise InvalidInput(said, where=where, do=do)
         outputs[number] = replace(output, is_kept=is_same and all(_is_masked_so(output, shape, now) for shape in had))
     made = Selection(source, hidden, (*outputs, *own))
     _check_masks(pipeline, made)

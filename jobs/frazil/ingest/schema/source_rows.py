@@ -15,7 +15,7 @@ from frazil.decode.spark_types import spark_struct
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import IncompatibleSchema
 from frazil.ingest.setup.existing_table import layout_of
-from frazil.ingest.setup.table_masks import check_masked_key
+from frazil.ingest.setup.table_masks import check_masked_key, check_names
 from frazil.job.context import JobContext
 from frazil.lake.layout import shapes
 from frazil.schemas.evolution.table_mapping import Landing, landing
@@ -104,6 +104,8 @@ class SourceRows:
         if made is None:
             return landed.target, landed.incompatible
         self._check_key(made)
+        if self._pipeline.shape.mask:
+            check_names(self._pipeline, self._job, layout_of(self._job.iceberg, self._pipeline), made.source)
         if SELECTED in landed.incompatible:
             raise landed.incompatible[SELECTED]
         return made.source, unfit
