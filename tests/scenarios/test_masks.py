@@ -455,7 +455,7 @@ def test_masks_that_change_keys_or_types_are_not_accepted(shop_of: ShopOf, write
     with pytest.raises(MasksDiffer, match="name another table") as refused:
         shop.drain()
     assert "frazil accept" not in str(refused.value)
-    with pytest.raises(InvalidInput, match="another type, or a key other values"):
+    with pytest.raises(InvalidInput, match="a key other values, or a column another type"):
         shop.accept(Accepted.MASK_FROM_NOW_ON)
     shop.pipeline = replace(shop.pipeline, shape=shape)
     shop.drain()
@@ -588,11 +588,11 @@ def test_masks_of_a_renamed_key_are_those_of_the_table(shop_of: ShopOf) -> None:
     shop.pipeline = replace(shop.pipeline, shape=Shape(mask={"n": Nullify()}))
     shop.drain()
     made, wrong = shop.pipeline, replace(shop.pipeline, shape=Shape(mask={"n": Nullify(), "email": KEYED}))
-    with pytest.raises(InvalidInput, match="or a key other values"):
+    with pytest.raises(InvalidInput, match="a key other values"):
         shop.accept(Accepted.MASK_FROM_NOW_ON, wrong)
     wrong = replace(made, write=Upsert(key="mail"), shape=wrong.shape)
     shop.accept(Accepted.MASK_FROM_NOW_ON, wrong)
-    with pytest.raises(MasksDiffer, match="or a key other values"):
+    with pytest.raises(MasksDiffer, match="a key other values"):
         shop.drain(wrong)
     shop.accept(Accepted.MASK_FROM_NOW_ON, made)
     shop.produce([frame(schema, avro(new, {"mail": "a", "n": 2, "phone": 2}))])
@@ -810,10 +810,11 @@ def test_a_masked_number_that_was_renamed_stays_masked_after_its_first_version_i
         shop.drain()
     shop.registry_admin.delete_version(subject, 1)
     produce(2, texts[1], "mailAddress", "phoneNumber", schema_id)
-    with pytest.raises(
-        InvalidInput, match="(mailaddress was emailaddress|contact.element.phonenumber was contact.element.phoneno)"
-    ):
+    said = r"(mailaddress was emailaddress|contact\.element\.phonenumber was contact\.element\.phoneno)"
+    with pytest.raises(InvalidInput, match=said):
         shop.drain()
+    with pytest.raises(InvalidInput, match=said):
+        preview(shop.pipeline, shop.job(), shop.registry(), count=9)
     more = {**masks, "mailaddress": KEYED, "contact.element.phonenumber": KEYED}
     shop.pipeline = replace(shop.pipeline, shape=Shape(mask=more))
     with pytest.raises(MasksDiffer):

@@ -209,6 +209,7 @@ class Evolution:
     def _evolved(self) -> Struct:
         """Bring the table's schema to what the known versions need; return its columns."""
         table = self._pipeline.table.identifier
+        self._source.check_names(self._read_key, notes=True)
         self._reports.evolved(evolve(self._job, table, self._needed))
         self._table = self._job.iceberg.load(table)
         return tables.columns_of(self._job.iceberg, self._table)

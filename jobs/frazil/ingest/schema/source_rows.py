@@ -104,11 +104,19 @@ class SourceRows:
         if made is None:
             return landed.target, landed.incompatible
         self._check_key(made)
-        if self._pipeline.shape.mask:
-            check_names(self._pipeline, self._job, layout_of(self._job.iceberg, self._pipeline), made.source)
         if SELECTED in landed.incompatible:
             raise landed.incompatible[SELECTED]
         return made.source, unfit
+
+    def check_names(self, key: Callable[[], Struct | None], *, notes: bool) -> None:
+        """Check the names of masked fields against those that the table has noted; with `notes`, note new ones.
+
+        Raises as `table_masks.check_names` does.
+        """
+        made = self.selection(key) if self._pipeline.shape.mask else None
+        if made is not None:
+            actual = layout_of(self._job.iceberg, self._pipeline)
+            check_names(self._pipeline, self._job, actual, made.source, notes=notes)
 
     def _check_key(self, made: Selection | None) -> None:
         if made is not None and self._pipeline.shape.mask and (fields := self._key_fields()) is not None:

@@ -106,11 +106,11 @@ def check_secrets(pipeline: Pipeline, job: JobContext, actual: Layout) -> None:
         _set(pipeline, job, MASK_SECRETS, canonical({**known, **now}))
 
 
-def check_names(pipeline: Pipeline, job: JobContext, actual: Layout, source: Struct) -> None:
-    """Note the names that masked fields got by an alias. Raise `InvalidInput` if one is there, and nothing says what it was.
+def check_names(pipeline: Pipeline, job: JobContext, actual: Layout, source: Struct, *, notes: bool) -> None:
+    """Raise `InvalidInput` if a masked field has a later name now, and the schema does not say so any more.
 
-    `source` are the fields of the topic. The plain values would land in the column that has the masked ones. That of a numbered
-    field is known by its number, too.
+    The plain values would land in the column that has the masked ones. `source` are the fields of the topic. Later names are noted
+    in the table with `notes`, and that of a numbered field is known by its number.
     """
     masks, known = of_fields(pipeline.shape.masks), dict(json.loads(actual.properties.get(MASK_NAMES, "{}")))
     names = {path: next(iter(named_now(source, {path: None}))) for path in masks}
@@ -125,7 +125,7 @@ def check_names(pipeline: Pipeline, job: JobContext, actual: Layout, source: Str
         ):
             what = f"{plain} was {path}, which is masked, and the schema does not say so any more"
             raise InvalidInput(what, where=f"pipeline {pipeline.name}, shape.mask", do=f"Mask {plain}, too")
-    if (text := canonical(known)) != actual.properties.get(MASK_NAMES, "{}"):
+    if notes and (text := canonical(known)) != actual.properties.get(MASK_NAMES, "{}"):
         _set(pipeline, job, MASK_NAMES, text)
 
 
