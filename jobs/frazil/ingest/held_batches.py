@@ -63,13 +63,8 @@ class HeldBatches:
 
     def _has_nothing(self, staged: StagedBatch) -> bool:
         """Return whether all records are other tables'. A table whose rows are replaced also says that no delete was missed."""
+        if self._pipeline.shape.route is None or self._pipeline.write.replaces_rows:
+            return False
         counts = staged.request.counts
-        is_routed = self._pipeline.shape.route is not None and not self._pipeline.write.replaces_rows
         is_empty = staged.main.is_empty and staged.dead_letters is None and staged.changes is None
-        return (
-            is_routed
-            and is_empty
-            and counts.own == 0
-            and staged.request.accepted is None
-            and not staged.request.windows
-        )
+        return is_empty and counts.own == 0 and staged.request.accepted is None and not staged.request.windows

@@ -109,9 +109,10 @@ class Ingestion:
             return False
         seen = self._look() if self._found_nothing else None
         same_since = (
-            self._idle_since[1] if seen is not None and self._idle_since and self._idle_since[0] == seen else 0.0
+            self._idle_since[1] if seen is not None and self._idle_since and self._idle_since[0] == seen else None
         )
-        if self.job.clock() - same_since < self._planner.look_seconds and not self._held.is_due:
+        is_fresh = same_since is not None and self.job.clock() - same_since < self._planner.look_seconds
+        if is_fresh and not self._held.is_due:
             self.progress.idle()
             return False
         before, self._idle_since, self._found_nothing = self.total.batches, None, False

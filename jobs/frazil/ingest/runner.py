@@ -222,7 +222,7 @@ def _outcome(run: Future[Outcome], pipeline: Pipeline, job: JobContext) -> Outco
     return run.result() if error is None else Outcome(error=as_known(error, pipeline, job))
 
 
-def _proven(pipelines: Sequence[Pipeline], job: JobContext, sink: Sink, topics: MatchedTopics | None) -> bool:
+def _proven(pipelines: Sequence[Pipeline], job: JobContext, sink: Sink, topics: MatchedTopics | None = None) -> bool:
     """Prove the catalog's fence, waiting while it is unavailable; False if the run is to end before that."""
     pause = 0.0
     while not job.stopping():

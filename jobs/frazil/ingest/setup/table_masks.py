@@ -15,7 +15,6 @@ from frazil.clients.secrets import reference
 from frazil.declaration import Hmac, Pipeline, Secret
 from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.shape import HEADERS, KEY
-from frazil.decode.shape.row_masks import named_by_table, named_now, of_fields
 from frazil.errors import InvalidInput, MasksDiffer
 from frazil.lake.layout import SHAPES, Layout, shapes
 from frazil.lake.ledger.next_offsets import canonical
@@ -112,6 +111,8 @@ def check_names(pipeline: Pipeline, job: JobContext, actual: Layout, source: Str
     The plain values would land in the column that has the masked ones. `source` are the fields of the topic. Later names are noted
     in the table with `notes`, and that of a numbered field is known by its number.
     """
+    from frazil.decode.shape.row_masks import named_by_table, named_now, of_fields  # loads Spark
+
     masks, known = of_fields(pipeline.shape.masks), dict(json.loads(actual.properties.get(MASK_NAMES, "{}")))
     names = {path: next(iter(named_now(source, {path: None}))) for path in masks}
     for path, name in names.items():
