@@ -762,6 +762,14 @@ def test_another_value_of_a_secret_stops_the_pipeline(shop_of: ShopOf) -> None:
     assert HMAC_KEY not in str(shop.stored.properties)
 
 
+def take_masks(shop: Shop) -> None:
+    """Land with changed masks, as an operator accepts them."""
+    with pytest.raises(MasksDiffer):
+        shop.drain()
+    shop.accept(Accepted.MASK_FROM_NOW_ON)
+    shop.drain()
+
+
 @pytest.mark.parametrize("write", [Append(), Upsert(key="id")])
 def test_a_masked_field_that_was_renamed_stays_masked_after_its_alias_is_gone(
     shop_of: ShopOf, write: Append | Upsert
@@ -783,10 +791,7 @@ def test_a_masked_field_that_was_renamed_stays_masked_after_its_alias_is_gone(
         shop.drain()
     masks = {"emailaddress": KEYED, "mailaddress": KEYED}
     shop.pipeline = replace(shop.pipeline, shape=Shape(mask=masks))
-    with pytest.raises(MasksDiffer):
-        shop.drain()
-    shop.accept(Accepted.MASK_FROM_NOW_ON)
-    shop.drain()
+    take_masks(shop)
     assert sorted(row["id"] for row in shop.landed()) == [0, 1, 2]
     assert "plain" not in str(shop.landed())
 
@@ -817,10 +822,7 @@ def test_a_masked_number_that_was_renamed_stays_masked_after_its_first_version_i
         preview(shop.pipeline, shop.job(), shop.registry(), count=9)
     more = {**masks, "mailaddress": KEYED, "contact.element.phonenumber": KEYED}
     shop.pipeline = replace(shop.pipeline, shape=Shape(mask=more))
-    with pytest.raises(MasksDiffer):
-        shop.drain()
-    shop.accept(Accepted.MASK_FROM_NOW_ON)
-    shop.drain()
+    take_masks(shop)
     assert sorted(row["id"] for row in shop.landed()) == [0, 1, 2]
     assert "plain" not in str(shop.landed())
 
@@ -853,10 +855,7 @@ def test_a_masked_key_that_was_renamed_stays_one_key(shop_of: ShopOf, how: str) 
     with pytest.raises(InvalidInput, match="mailaddress was emailaddress, which is masked"):
         shop.drain()
     shop.pipeline = replace(shop.pipeline, shape=Shape(mask={"emailaddress": KEYED, "mailaddress": KEYED}))
-    with pytest.raises(MasksDiffer):
-        shop.drain()
-    shop.accept(Accepted.MASK_FROM_NOW_ON)
-    shop.drain()
+    take_masks(shop)
     (row,) = shop.landed()
     assert row["emailaddress"] != "plain"
     shop.assert_proven(deep=True)

@@ -141,6 +141,7 @@ def test_a_topic_that_is_made_while_the_run_goes_on_joins_from_its_first_record(
         run.until("batch_committed", 2, pipeline=topics.pipeline("late").name)
     assert (topics.ids("late"), topics.ids("later")) == ([0, 1, 2, 3, 8], [0, 1, 2])
     assert sorted(run.outcomes) == sorted(topics.pipeline(of).name for of in ("late", "later"))
+    assert runner.TOPICS_SECONDS <= 30
 
 
 def test_a_topic_that_disappears_is_reported_and_its_table_stays(shop_of: ShopOf) -> None:
@@ -238,6 +239,27 @@ def test_a_run_waits_for_a_broker_that_does_not_answer(shop_of: ShopOf) -> None:
     assert topics.ids("a") == [0, 1]
 
 
+def test_an_unexpected_error_of_a_look_is_reported_and_ends_no_pipeline(shop_of: ShopOf) -> None:
+    topics = Topics(shop_of())
+    topics.produce("a", range(2))
+    matched = topics.matched()
+    looks, all_names = [0], matched._names
+
+    def names() -> Collection[str]:
+        looks[0] += 1
+        if looks[0] == 2:
+            raise ValueError("a defect")
+        return all_names()
+
+    matched._names = names
+    with Following(topics.shop, topics=matched) as run:
+        (failed, *_) = run.until("pipeline_failed", pipeline="patterns[0]")
+        assert failed["error"] == "Fault"
+        topics.produce("b", range(3))
+        run.until("batch_committed", pipeline=topics.pipeline("b").name)
+    assert (topics.ids("a"), topics.ids("b")) == ([0, 1], [0, 1, 2])
+
+
 def test_a_declared_topic_is_left_to_its_pipeline(shop_of: ShopOf) -> None:
     topics = Topics(shop_of())
     topics.produce("own", range(2))
@@ -279,15 +301,16 @@ def test_a_pipeline_of_a_pattern_runs_alone_and_is_left_out_by_its_name(shop_of:
     process = topics.shop.process(tmp_path, mode=["--once", "--pipeline", "no_such"], declared=declared)
     _, said = process.communicate(timeout=300)
     assert process.returncode == 2
-    assert "there is no pipeline no_such, and no topic that would become it" in said
+    assert "neither a pipeline nor a topic of a pattern has the name no_such" in said
     assert (topics.ids("a"), topics.ids("c")) == ([0, 1], [0, 1])
     assert Lake(topics.shop.lake, Secrets({}).read).table(topics.pipeline("b").table.identifier) is None
 
 
 def test_a_route_takes_one_topic(shop_of: ShopOf) -> None:
     topics = Topics(shop_of())
+    mistaken: Any = topics.pattern
     with pytest.raises(InvalidInput, match="is not a Topic"):
-        routes(topics.pattern, by=RecordName(), to={"A": Table("shop.a")})  # type: ignore[arg-type]  # the mistake that is made
+        routes(mistaken, by=RecordName(), to={"A": Table("shop.a")})
 
 
 def test_a_run_of_which_all_topics_have_ended_ends_as_one_without_a_pattern(shop_of: ShopOf) -> None:

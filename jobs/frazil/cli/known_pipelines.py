@@ -43,12 +43,12 @@ def with_tables(file: Path, env: str) -> tuple[Pipeline, ...]:
     return (*found.pipelines, *topics_of(found, environments.environment(env), tuple).look().with_tables)
 
 
-def with_topics(file: Path, env: str) -> tuple[Pipeline, ...]:
-    """Return the declared pipelines, and those of patterns that have a topic or a table.
+def with_topics(found: Found, env: str) -> tuple[Pipeline, ...]:
+    """Return the declared pipelines of a file, and those of its patterns that have a topic or a table.
 
-    A topic without a pipeline is a note on stderr; so is a broker that does not answer. Raises what `with_tables` raises.
+    A topic without a pipeline is a note on stderr; so is a broker that does not answer. Raises `CatalogUnavailable` if there are
+    patterns.
     """
-    found = declaration_file.found(file)
     if not found.patterns:
         return found.pipelines
     from frazil.cli.pipelines.status import stopped_broker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, TypeVar
@@ -25,6 +26,11 @@ _IDENTIFIER = matching(
     "a table's identifier",
     "Write namespace.table, of a-z, 0-9 and _ (the table's name up to 241 characters)",
 )
+
+
+def as_table_name(text: str) -> str:
+    """Return a text with `_` for what the name of a table may not have: `Order-Items` -> `order_items`."""
+    return re.sub("[^a-z0-9_]", "_", text.lower())
 
 
 @declared

@@ -26,12 +26,12 @@ class HeldBatches:
 
     @property
     def end(self) -> Offsets | None:
-        """The offsets after them; None if there are none."""
+        """The offsets after the held batches; None if nothing is held."""
         return self._held.request.end if self._held is not None else None
 
     @property
     def planned_on(self) -> Offsets | None:
-        """The offsets of the table when they were planned, without partitions that are new since; None if there are none."""
+        """The offsets that the table had when the first of them was planned; None if nothing is held."""
         return self._held.request.committed if self._held is not None else None
 
     @property

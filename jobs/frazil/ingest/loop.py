@@ -108,11 +108,7 @@ class Ingestion:
             self.progress.idle(self._waiting)
             return False
         seen = self._look() if self._found_nothing else None
-        same_since = (
-            self._idle_since[1] if seen is not None and self._idle_since and self._idle_since[0] == seen else None
-        )
-        is_fresh = same_since is not None and self.job.clock() - same_since < self._planner.look_seconds
-        if is_fresh and not self._held.is_due:
+        if self._is_idle_at(seen) and not self._held.is_due:
             self.progress.idle()
             return False
         before, self._idle_since, self._found_nothing = self.total.batches, None, False
@@ -123,12 +119,15 @@ class Ingestion:
 
     def _look(self) -> Seen | None:
         """Return what the topic has, by a look at all topics of the run; None if the run does not look, or does not know."""
-        looks = self.job.looks
-        return (
-            None
-            if looks is None or self.job.stopping()
-            else looks.of(self.pipeline.topic.name, self.pipeline.isolation)
-        )
+        if self.job.looks is None or self.job.stopping():
+            return None
+        return self.job.looks.of(self.pipeline.topic.name, self.pipeline.isolation)
+
+    def _is_idle_at(self, seen: Seen | None) -> bool:
+        """Return whether the last plan found nothing at these offsets, and is young enough."""
+        if seen is None or self._idle_since is None or self._idle_since[0] != seen:
+            return False
+        return self.job.clock() - self._idle_since[1] < self._planner.look_seconds
 
     def forget(self) -> None:
         """Begin from the table's state at the next poll: after an error nothing remembered counts."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
-from frazil.errors import FrazilError, JvmEnded, ServiceUnavailable
+from frazil.errors import Fault, FrazilError, JvmEnded, ServiceUnavailable
 from frazil.ingest.guard import (
     Outcome,
     Standby,
@@ -148,7 +148,7 @@ class _Running:
     runs: dict[str, tuple[Pipeline, Future[Outcome]]]
     refused: dict[str, Outcome]
     is_lost: bool = False
-    """Whether Spark's JVM has ended."""
+    """True once Spark's JVM has ended."""
 
     def watch(self, every: float, looks: _Looks | None) -> None:
         """Wait until all pipelines have ended, and report those that ended with an error; have new topics join."""
@@ -188,8 +188,13 @@ class _Running:
         try:
             with explained("topics", stopping=self.job.stopping, redact=self.job.redact):
                 found = looks.topics.look_for_new()
-        except FrazilError as error:
-            report_unmatched(looks.topics, error, self.job, self.sink)
+        except Exception as error:  # noqa: BLE001 - it would leave the pipelines running without the thread that watches them
+            known = (
+                error
+                if isinstance(error, FrazilError)
+                else Fault.of(error, where="topics", text=self.job.redact(str(error)))
+            )
+            report_unmatched(looks.topics, known, self.job, self.sink)
             return
         if found is None:
             return

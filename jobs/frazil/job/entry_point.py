@@ -167,7 +167,7 @@ def chosen_of(
 def check_found(names: Sequence[str], found: Iterable[str]) -> None:
     """Raise `InvalidInput` for a chosen name that neither a pipeline nor the topic of a pattern has."""
     if unknown := sorted({*names} - {*found}):
-        what = f"there is no pipeline {', '.join(unknown)}, and no topic that would become it"
+        what = f"neither a pipeline nor a topic of a pattern has the name {', '.join(unknown)}"
         raise InvalidInput(what, where="--pipeline", do="`frazil schema topics` lists topics and pipelines")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import Json, Pipeline
 from frazil.declaration.checks.problems import InvalidDeclaration
+from frazil.declaration.table import as_table_name
 from frazil.errors import InvalidInput, ServiceUnavailable, UnreadableSchema
 from frazil.inference.inferred_schema import columns as sampled_columns
 from frazil.inference.record_file import Line
@@ -196,7 +196,7 @@ def _declarable(columns: Iterable[str]) -> tuple[str, ...]:
 
 def _as_name(part: str) -> str:
     """Return a part of a topic's name as that of a table. A pipeline's name, which is made of it, has 100 characters."""
-    name = re.sub(r"[^a-z0-9_]", "_", part.lower())
+    name = as_table_name(part)
     return (name if name[:1].isalpha() else f"t_{name}")[:100]
 
 

@@ -163,7 +163,8 @@ def test_subjects_of_a_pattern_follow_its_formats() -> None:
     text = each_topic(r"a\..*", table="a.{topic}", value="text")
     assert subjects([], [], [text]) == []
     assert subjects([], ["a"], [text, PATTERN]) == ["shop.*"]
-    by_record = replace(PATTERN.pipeline.topic.value, subject_strategy="record")  # type: ignore[arg-type]  # a format has it
+    value: Any = PATTERN.pipeline.topic.value
+    by_record = replace(value, subject_strategy="record")
     topic = replace(PATTERN.pipeline.topic, value=by_record)
     assert subjects([], [], [replace(PATTERN, pipeline=replace(PATTERN.pipeline, topic=topic))]) == ["*"]
 

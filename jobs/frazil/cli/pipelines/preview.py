@@ -50,7 +50,7 @@ def preview(
     Exit codes: 0 shown; 1 an operator must decide about the table; 2; 3
     """
     of_file = declaration_file.found(file)
-    (pipeline,) = declaration_file.chosen(with_topics(file, env), [name])
+    (pipeline,) = declaration_file.chosen(with_topics(of_file, env), [name])
     place = environments.environment(env)
     chosen = [one for one in of_file.examples if one.pipeline in (pipeline, shared_by(pipeline, of_file.patterns))]
     declaration_file.refuse_misfits(chosen, place)

@@ -227,7 +227,7 @@ def run(
         raise InvalidInput("--once and --follow exclude each other", do="Give one of them")
     found, place = declaration_file.found(file), environments.environment(env)
     if names and found.patterns:
-        wanted = chosen_pipelines(with_topics(file, env), names, is_all=is_all)
+        wanted = chosen_pipelines(with_topics(found, env), names, is_all=is_all)
     else:
         wanted = chosen_pipelines(found.pipelines, names or [], is_all=is_all or not names)
     chosen = [one for one in found.examples if one.of == "patterns" or one.pipeline in wanted]

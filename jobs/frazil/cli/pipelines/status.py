@@ -80,7 +80,7 @@ def status(
     """
     if watch and not as_json and not sys.stdout.isatty():
         raise InvalidInput("--watch draws on a terminal, and stdout is none", do="Give --json, for one line a look")
-    declared = with_topics(file, env)
+    declared = with_topics(declaration_file.found(file), env)
     pipelines = declaration_file.chosen(declared, names) if names else declared
     looking = _Looking(environments.environment(env), env, command_secrets(), snapshots)
     if watch:

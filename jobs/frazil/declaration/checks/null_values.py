@@ -1,4 +1,4 @@
-"""What an SQL expression may be where some of its columns are null: true, false or null, by SQL's three-valued logic."""
+"""The values that an SQL expression can have where some of its columns are null, by SQL's three-valued logic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 Path = tuple[str, ...]
 Values = frozenset[bool | None]
-"""What an expression may be. A value that is not a boolean is `_VALUE`."""
+"""The values that an expression can have. `_VALUE` is in place of a value of another type than boolean."""
 _VALUE: Values = frozenset({True, False})
 _ANY: Values = frozenset({True, False, None})
 _NULL: Values = frozenset({None})

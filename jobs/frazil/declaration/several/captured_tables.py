@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -11,7 +10,7 @@ from frazil.declaration.checks.constraints import below, shown, unknown
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.declaration.envelopes import Envelope
 from frazil.declaration.pipeline import Pipeline
-from frazil.declaration.table import Table
+from frazil.declaration.table import Table, as_table_name
 from frazil.declaration.topic import Topic
 
 OF_TOPIC, OF_TABLE, OF_PIPELINE = (
@@ -35,7 +34,11 @@ def pipelines(
         raise InvalidDeclaration(problems)
     made: list[Pipeline] = []
     for table in tables:
-        values = {"identifier": f"{namespace}.{_folded(table)}", **shared, **overrides.get(table, {})}
+        values = {
+            "identifier": f"{namespace}.{as_table_name(table.rpartition('.')[2])}",
+            **shared,
+            **overrides.get(table, {}),
+        }
         topic, own, rest = (
             {name: values[name] for name in names if name in values}
             for names in (OF_TOPIC, ("identifier", *OF_TABLE), ("name", *OF_PIPELINE))
@@ -63,8 +66,3 @@ def _misspelt(
         for name in own:
             if name not in ("name", "identifier", *SHARED):
                 yield Problem(below(path, name), *unknown(name, ("name", "identifier", *SHARED)))
-
-
-def _folded(table: str) -> str:
-    """Return the name of a source's table as an Iceberg table's: `Sales.Order-Items` -> `order_items`."""
-    return re.sub("[^a-z0-9_]", "_", table.rpartition(".")[2].lower())

@@ -15,7 +15,7 @@ from frazil.declaration.engines import Spark
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.several.captured_tables import OF_PIPELINE, OF_TABLE, OF_TOPIC
 from frazil.declaration.start import At, Earliest
-from frazil.declaration.table import DEAD_LETTERS_SUFFIX, Table
+from frazil.declaration.table import DEAD_LETTERS_SUFFIX, Table, as_table_name
 from frazil.declaration.topic import Topic
 
 EXAMPLE = "topic"
@@ -110,7 +110,7 @@ class TopicPattern:
         """Return the identifier of a matching topic's table."""
         found = re.fullmatch(self.match, topic)
         values: dict[str, str | None] = {**(found.groupdict() if found else {}), "topic": topic}
-        name = _HOLE.sub(lambda hole: _folded(values[hole[1]] or ""), self.table.partition(".")[2])
+        name = _HOLE.sub(lambda hole: as_table_name(values[hole[1]] or ""), self.table.partition(".")[2])
         return f"{self.namespace}.{name if name[:1].isalpha() else f't_{name}'}"
 
     def pipeline_of(self, topic: str) -> Pipeline:
@@ -166,11 +166,6 @@ def _moved(problems: Iterable[Problem]) -> Iterator[Problem]:
     for problem in problems:
         known = next((place for place in places if problem.path.startswith(place)), "")
         yield problem.moved(known, "each_topic.") if known else problem
-
-
-def _folded(name: str) -> str:
-    """Return a name with `_` for what the name of a table may not have."""
-    return re.sub("[^a-z0-9_]", "_", name.lower())
 
 
 def _literal_prefix(expression: str) -> str:

@@ -33,7 +33,7 @@ def typed(spark: SparkSession, row: T.StructType, expression: RowExpression, wha
         text = error.getMessage() if isinstance(error, PySparkException) else str(error.java_exception)
         said = (text or str(error)).splitlines()[0].replace(f"`{_NAME}`.", "").replace(f"{_NAME}.", "")
         said = re.sub(r"^\[[A-Z0-9_.]+\] | SQLSTATE: \w+.*$", "", said).rstrip(".")
-        said = said.replace("No such struct field", "there is no field")
+        said = said.replace("No such struct field", "the rows lack the field")
         columns = ", ".join(row.names)
         raise InvalidInput(
             f"{what} does not fit the rows: {said}", where=where, do=f"The columns are {columns}"

@@ -94,7 +94,7 @@ class Planner:
 
     @property
     def look_seconds(self) -> float:
-        """How long a look at the offsets is enough of a topic without new records; then the next plan compares all of it.
+        """The longest time, in seconds, between two plans of a topic without new records. In between, its offsets are compared.
 
         At most a quarter of the time for which the topic keeps deletes, as a plan without records says when none was missed.
         """
