@@ -17,6 +17,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 
 from frazil.clients.object_store import ObjectStore
 from frazil.clients.registry.client import Registry
@@ -66,7 +67,14 @@ def main(arguments: Sequence[str]) -> int:
             log = entry_point.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
             names = [pipeline.name for pipeline in pipelines]
             lake = Lake(environment, secrets.read)
-            topics = MatchedTopics(document.patterns, document.pipelines, lake, job.kafka.names, is_wanted=is_wanted)
+            topics = MatchedTopics(
+                (*document.patterns, *document.types),
+                document.pipelines,
+                lake,
+                job.kafka.names,
+                subjects=partial(registry.subjects, deleted=True) if registry is not None else None,
+                is_wanted=is_wanted,
+            )
             names += map(of_pattern, range(len(document.patterns)))
             versions = startup.versions(jvm)
             log({"time": job.clock(), "event": Event.JOB_STARTED.value, "run": job.run, "versions": versions})

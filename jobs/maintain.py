@@ -48,7 +48,8 @@ def main(arguments: Sequence[str]) -> int:
         document = parse_document(entry_point.read(chosen.document))
         pipelines, is_wanted = entry_point.chosen_of(document, chosen.pipeline)
         lake = Lake(environment, secrets.read)
-        topics = MatchedTopics(document.patterns, document.pipelines, lake, tuple, is_wanted=is_wanted)
+        patterns = (*document.patterns, *document.types)
+        topics = MatchedTopics(patterns, document.pipelines, lake, tuple, is_wanted=is_wanted)
         with open_job(
             environment,
             secrets,

@@ -154,6 +154,9 @@ def _declared(file: Path) -> dict[str, Any]:
     if "pipelines" not in names.values:
         raise InvalidInput("`pipelines` is missing", where=str(file), do="Write pipelines = [Pipeline(…), …]")
     of_file = checked(names)
+    if of_file.types:
+        what = f"the types {of_file.types[0].match} of {of_file.types[0].topic} have no deployment yet"
+        raise InvalidInput(what, where=str(file), do="Name each type in routes(to={…}) with its table")
     return {
         "pipelines": of_file.pipelines,
         "patterns": of_file.patterns,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from frazil.declaration import Limits, Spark, Upsert
+from frazil.declaration import Limits, Pipeline, Spark, Upsert
 from frazil.decode.record_decoder import RecordDecoder
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
 from frazil.ingest import guard, runner
@@ -38,9 +38,10 @@ class Following:
         *shops: Shop,
         report_seconds: float = 60.0,
         topics: MatchedTopics | None = None,
+        declared: Sequence[Pipeline] = (),
         **overrides: Any,
     ) -> None:
-        self._topics = topics
+        self._topics, self._declared = topics, declared
         self.shops, self.stop, self.pauses = (shop, *shops), threading.Event(), list[float]()
         self._news, self._events = threading.Condition(), list[Mapping[str, Any]]()
         self.outcomes: dict[str, guard.Outcome] = {}
@@ -59,7 +60,7 @@ class Following:
         assert not self._thread.is_alive()
 
     def _follow(self) -> None:
-        pipelines = [shop.pipeline for shop in self.shops] if self._topics is None else []
+        pipelines = [shop.pipeline for shop in self.shops] if self._topics is None else self._declared
         self.outcomes = runner.follow(
             pipelines,
             self._job,

@@ -233,6 +233,22 @@ def test_a_schema_that_is_registered_for_a_table_later_was_never_anothers(shop_o
     assert ids(shop, paid) == [1]
 
 
+def test_a_schema_that_is_registered_for_another_table_while_a_run_goes_on(shop_of: ShopOf) -> None:
+    """The run learns of it with the first record that has it, which is no dead letter of the table of the others."""
+    shop = shop_of()
+    _, paid, other = pipelines = by_name(shop, otherwise=table(shop, "other"))
+    schema_ids = {name: registered(shop, name) for name in ("Placed", "Other")}
+    shop.produce([event(schema_ids["Other"], "Other", 1)])
+    run = shop.ingestion(other)
+    run.drain()
+    shop.produce([event(registered(shop, "Paid"), "Paid", 2)])
+    run.drain()
+    assert run.total.filtered == {"route": 1}
+    drained(shop, pipelines)
+    assert [dead(shop, one) for one in pipelines] == [{}, {}, {}]
+    assert (ids(shop, paid), ids(shop, other)) == ([2], [1])
+
+
 def test_preview_says_which_records_are_another_tables(shop_of: ShopOf) -> None:
     shop = shop_of()
     placed, _ = by_field(shop)

@@ -28,9 +28,9 @@ class FakeRegistry:
         for schema_id in schema_ids:
             self.schema(schema_id)
 
-    def subjects(self) -> tuple[str, ...]:
+    def subjects(self, *, deleted: bool = False) -> tuple[str, ...]:
         self._answer("subjects")
-        return tuple(sorted(name for name in self.store.versions if self.store.listed(name, deleted=False)))
+        return tuple(sorted(name for name in self.store.versions if self.store.listed(name, deleted=deleted)))
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[SubjectVersion, ...]:
         self._answer("versions")

@@ -64,7 +64,7 @@ def families(pipelines: Sequence[Pipeline]) -> list[list[Pipeline]]:
     found: dict[object, list[list[Pipeline]]] = {}
     for one in pipelines:
         if (route := one.shape.route) is not None:
-            known = found.setdefault((route.by, frozenset((*route.types, *route.others))), [])
+            known = found.setdefault(route.of_topic, [])
             mine = next((family for family in known if not any(_is_same_place(one, other) for other in family)), None)
             if mine is None:
                 known.append(mine := [])

@@ -1,60 +1,73 @@
-"""The pipelines that a command knows: those that a file declares, and those of its patterns of topics."""
+"""The pipelines that a command knows: those that a file declares, and those of its patterns of topics and types."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from frazil.cli.console import note
 from frazil.cli.options import command_secrets
-from frazil.declaration import Environment, Pipeline, TopicPattern
-from frazil.errors import KafkaUnavailable
+from frazil.declaration import Environment, Pipeline, TopicPattern, TypePattern
+from frazil.errors import KafkaUnavailable, RegistryUnavailable
 from frazil.project import declaration_file, environments
 from frazil.project.declaration_file import Found
 
 if TYPE_CHECKING:
     from frazil.job.matched_topics import MatchedTopics
 
-KAFKA_SECONDS = 5.0
+Names = Callable[[], Collection[str]]
+KAFKA_SECONDS = REGISTRY_SECONDS = 5.0
 
 
-def topics_of(found: Found, place: Environment, names: Callable[[], Collection[str]]) -> MatchedTopics:
-    """Return the topics of the patterns of a file in an environment."""
+def topics_of(found: Found, place: Environment, names: Names, subjects: Names | None = None) -> MatchedTopics:
+    """Return the topics and types of the patterns of a file in an environment, from those that there are.
+
+    Without the registry's `subjects` only types that have a table are known.
+    """
     from frazil.job.matched_topics import MatchedTopics
     from frazil.lake.read.stored_tables import Lake
 
-    return MatchedTopics(found.patterns, found.pipelines, Lake(place, command_secrets().read), names)
+    lake = Lake(place, command_secrets().read)
+    return MatchedTopics(found.every_pattern, found.pipelines, lake, names, subjects=subjects)
 
 
-def shared_by(pipeline: Pipeline, patterns: Sequence[TopicPattern]) -> Pipeline | None:
-    """Return what the topics of the pipeline's pattern share; None if it is of no pattern."""
-    return next((one.pipeline for one in patterns if one.matches(pipeline.topic.name)), None)
+def shared_by(pipeline: Pipeline, patterns: Sequence[TopicPattern | TypePattern]) -> Pipeline | None:
+    """Return what the topics or types of the pipeline's pattern share; None if it is of no pattern."""
+    from frazil.job.matched_topics import source_of
+
+    ways = (source_of(pipeline), (pipeline.topic.name,))
+    return next((one.pipeline for one in patterns for way in ways if one.matches(*way)), None)
 
 
-def with_tables(file: Path, env: str) -> tuple[Pipeline, ...]:
-    """Return the declared pipelines, and those of patterns that have a table. It asks the catalog, not Kafka.
+def with_tables(file: Path, env: str, *, types: bool = False) -> tuple[Pipeline, ...]:
+    """Return the declared pipelines, and those of patterns that have a table; with `types`, those of all types, too.
 
-    Raises what `declaration_file.found` raises, and `CatalogUnavailable` if there are patterns.
+    It asks the catalog, and for types the registry. Raises what `declaration_file.found` raises, and if there are patterns
+    `CatalogUnavailable`, or `RegistryUnavailable`.
     """
     found = declaration_file.found(file)
-    if not found.patterns:
+    if not found.every_pattern:
         return found.pipelines
-    return (*found.pipelines, *topics_of(found, environments.environment(env), tuple).look().with_tables)
+    place = environments.environment(env)
+    matched = topics_of(found, place, tuple, _subjects(place) if types and found.types else None).look()
+    return (*found.pipelines, *matched.pipelines, *matched.with_tables)
 
 
 def with_topics(found: Found, env: str) -> tuple[Pipeline, ...]:
-    """Return the declared pipelines of a file, and those of its patterns that have a topic or a table.
+    """Return the declared pipelines of a file, and those of its patterns that have a topic, a type or a table.
 
-    A topic without a pipeline is a note on stderr; so is a broker that does not answer. Raises `CatalogUnavailable` if there are
-    patterns.
+    A topic or type without a pipeline is a note on stderr; so is a broker or registry that does not answer. Raises
+    `CatalogUnavailable` if there are patterns.
     """
-    if not found.patterns:
+    if not found.every_pattern:
         return found.pipelines
     from frazil.cli.pipelines.status import stopped_broker
     from frazil.clients.kafka import Kafka
 
     place = environments.environment(env)
+    ask = _subjects(place) if found.types else None
 
     def names() -> Collection[str]:
         if stopped_broker(place.kafka.bootstrap):
@@ -65,7 +78,25 @@ def with_topics(found: Found, env: str) -> tuple[Pipeline, ...]:
             note(f"topics of patterns are not listed: {error}", "yellow")
             return ()
 
-    matched = topics_of(found, place, names).look()
+    def subjects() -> Collection[str]:
+        try:
+            return ask() if ask is not None else ()
+        except RegistryUnavailable as error:
+            note(f"types of patterns are not listed: {error}", "yellow")
+            return ()
+
+    matched = topics_of(found, place, names, subjects).look()
     for error in matched.refused.values():
         note(str(error), "yellow")
     return (*found.pipelines, *matched.pipelines, *matched.with_tables)
+
+
+def _subjects(place: Environment) -> Names | None:
+    """Return what lists the subjects of an environment's registry, deleted ones too; None if it has no registry."""
+    from frazil.clients.registry.client import Registry
+    from frazil.clients.registry.http import RetryPolicy
+
+    if place.registry is None:
+        return None
+    retry = RetryPolicy(total_seconds=REGISTRY_SECONDS, attempt_seconds=REGISTRY_SECONDS, attempts=2)
+    return partial(Registry.of(place.registry, command_secrets(), retry=retry).subjects, deleted=True)

@@ -58,6 +58,7 @@ from frazil.declaration.route import By, Field, Header, RecordName, Rest, Route
 from frazil.declaration.secret import OAuth, Secret
 from frazil.declaration.several.routed_topic import Target, routes
 from frazil.declaration.several.topic_pattern import TopicPattern, each_topic
+from frazil.declaration.several.type_pattern import TypePattern
 from frazil.declaration.shape import Encrypted, EventTime, Hmac, Mask, Nullify, Redact, Shape, Truncate
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Keep, Table

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Hashable, Iterator
 from dataclasses import field
 from enum import StrEnum
 from typing import Annotated, ClassVar
@@ -65,6 +66,10 @@ class Route:
     by: Annotated[By, "What says of which type a record is."]
     types: Annotated[tuple[Annotated[str, _TYPE], ...], "The types of the table's records."] = ()
     others: Annotated[tuple[Annotated[str, _TYPE], ...], "The types of the topic's other tables."] = ()
+    new_types: Annotated[
+        tuple[Annotated[str, _TYPE], ...] | None,
+        "Further types that have tables of their own, those to come included; `*` is any text.",
+    ] = None
     rest: Annotated[Chosen[Rest], "What happens here to records of other types than these."] = default(Rest.FILTER)
     undecodable: Annotated[
         bool, "A record whose type cannot be read is a dead letter here. With false it is another table's."
@@ -81,9 +86,29 @@ class Route:
             yield Problem("others", f"{both[0]} is one of types, too", "Remove one of them")
         if not self.types and self.rest is not Rest.LAND:
             yield Problem("types", "no record lands", "Name a type")
+        if self.new_types and not isinstance(self.by, RecordName):
+            what = f"by {self.by.kind} the types are unknown before a record has them"
+            yield Problem("new_types", what, "Name each type, or route by RecordName()")
+
+    @property
+    def of_topic(self) -> Hashable:
+        """What the tables of one route have in common: how records are divided."""
+        named = frozenset(name for name in (*self.types, *self.others) if not self._is_new(name))
+        return self.by, named, self.new_types
+
+    def is_new(self, name: str) -> bool:
+        """Return whether a type has a table of its own by `new_types`."""
+        return name not in self.others and self._is_new(name)
+
+    def _is_new(self, name: str) -> bool:
+        return any(re.fullmatch(re.escape(one).replace(r"\*", ".*"), name, re.DOTALL) for one in self.new_types or ())
+
+    def is_others(self, name: str) -> bool:
+        """Return whether a type is that of another table."""
+        return name not in self.types and (name in self.others or self._is_new(name))
 
     def is_elsewhere(self, name: str | None) -> bool:
         """Return whether records of this type are not the table's; None is a type that cannot be read."""
         if name is None:
             return not self.undecodable
-        return name not in self.types and (name in self.others or self.rest is Rest.FILTER)
+        return name not in self.types and (self.rest is Rest.FILTER or self.is_others(name))

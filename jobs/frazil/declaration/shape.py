@@ -164,8 +164,9 @@ class Shape:
         """The shape without what no row of the table depends on: dead letters, and the names of other tables' types."""
         route = self.route
         if route is not None:
-            route = replace(route, others=() if route.rest is Rest.FILTER else route.others, undecodable=False)
-            route = replace(route, hides_bytes=False)
+            if route.rest is Rest.FILTER:
+                route = replace(route, others=(), new_types=None)
+            route = replace(route, undecodable=False, hides_bytes=False)
         return replace(self, dead_letters=None, route=route)
 
     @property

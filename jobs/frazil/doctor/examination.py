@@ -58,11 +58,11 @@ def project(file: Path, env: str, names: Sequence[str]) -> Project:
     declared = of_file.pipelines
     chosen = list(declaration_file.chosen(declared, names) if names else declared)
     found = f"{len(declared)} pipeline{'' if len(declared) == 1 else 's'} in {file}"
-    if of_file.patterns:
-        found = f"{found}, and topics of {len(of_file.patterns)} pattern{'' if len(of_file.patterns) == 1 else 's'}"
+    for noun, some in (("topics", of_file.patterns), ("types", of_file.types)):
+        found += f", and {noun} of {len(some)} pattern{'' if len(some) == 1 else 's'}" if some else ""
     try:
         if place is not None:
-            every = (one for one in of_file.examples if one.of == "patterns" or one.pipeline in chosen)
+            every = (one for one in of_file.examples if one.of != "pipelines" or one.pipeline in chosen)
             declaration_file.refuse_misfits(every, place)
         checks.insert(0, Check.ok("declarations", found))
     except FrazilError as error:

@@ -158,7 +158,8 @@ def chosen_of(
 
     With a pattern, a name that is unknown may be one of its pipelines.
     """
-    known = {pipeline.name for pipeline in document.pipelines} if document.patterns else {*names, *without}
+    is_open = document.patterns or document.types
+    known = {pipeline.name for pipeline in document.pipelines} if is_open else {*names, *without}
     own, left_out = ([name for name in some if name in known] for some in (names, without))
     pipelines = chosen(document.pipelines, own, left_out) if own or not names else []
     return pipelines, lambda name: (not names or name in names) and name not in without

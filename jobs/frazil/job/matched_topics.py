@@ -1,4 +1,4 @@
-"""The pipelines of patterns, from the topics of a cluster and the tables of a catalog."""
+"""The pipelines of patterns, from the topics of a cluster, the subjects of a registry and the tables of a catalog."""
 
 from __future__ import annotations
 
@@ -6,22 +6,52 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from frazil.declaration import InvalidDeclaration, Pipeline
-from frazil.declaration.several.topic_pattern import TopicPattern
+from frazil.declaration import InvalidDeclaration, Pipeline, RecordName, TopicPattern, TypePattern
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX
 from frazil.errors import FrazilError, InvalidInput
-from frazil.lake.read.stored_tables import Lake
+from frazil.lake.layout import shapes
+from frazil.lake.read.stored_tables import Lake, StoredTable
 
 PARALLEL = 8
 """Tables whose ledgers are read at a time."""
 
 
+Pattern = TopicPattern | TypePattern
+
+
+class Source(NamedTuple):
+    """What becomes a table: a topic, or a type of records in it."""
+
+    topic: str
+    type: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.topic}, type {self.type}" if self.type else self.topic
+
+    @property
+    def noun(self) -> str:
+        """What it is one of."""
+        return "type" if self.type else "topic"
+
+    @property
+    def name(self) -> str:
+        """Its own name."""
+        return self.type or self.topic
+
+
+def source_of(pipeline: Pipeline) -> Source:
+    """Return what a pipeline of a pattern lands."""
+    route = pipeline.shape.route
+    return Source(pipeline.topic.name, route.types[0] if route is not None and route.types else "")
+
+
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The pipelines of patterns: of topics that exist, and of those that do not exist any more and have a table.
+    """The pipelines of patterns: of topics and types that exist, and of those that do not exist any more and have a table.
 
-    `refused` says why a topic, or the rest of a pattern's topics, has none. `unread` are for tables of which no topic is known, as
+    `refused` says why a topic or type has none. `unread` are for tables of which no topic is known, as
     they cannot be read: each has the name of its table in place of the topic's.
     """
 
@@ -36,148 +66,187 @@ class Matched:
         return (*self.gone, *self.unread)
 
 
-Owners = Mapping[str, "str | FrazilError"]
-"""The topics of tables by identifier, or why a table cannot be read."""
+Owners = Mapping[str, "Source | FrazilError"]
+"""The sources of tables by identifier, or why a table cannot be read."""
 
 
 def matched(
-    patterns: Sequence[TopicPattern], topics: Collection[str], declared: Iterable[Pipeline], owners: Owners
+    patterns: Sequence[Pattern], sources: Collection[Source], declared: Iterable[Pipeline], owners: Owners
 ) -> Matched:
-    """Return the pipelines of patterns, where `topics` exist.
+    """Return the pipelines of patterns, where `sources` exist.
 
-    A declared pipeline has its topic before each pattern, and a pattern before those after it. A topic that has its table keeps
-    it, so that a new one takes neither its table nor its place below the bound.
+    A declared pipeline has its topic before each pattern, and a pattern before those after it. A topic or type that has its table
+    keeps it, so that a new one takes neither its table nor its place below the bound.
     """
     writers = [*declared]
-    taken = {pipeline.topic.name for pipeline in writers}
+    taken = {Source(pipeline.topic.name) for pipeline in writers}
     live, gone, refused = list[Pipeline](), list[Pipeline](), dict[str, FrazilError]()
-    stored = {table: topic for table, topic in owners.items() if isinstance(topic, str)}
+    stored = {table: source for table, source in owners.items() if isinstance(source, Source)}
     unread = {table: error for table, error in owners.items() if isinstance(error, FrazilError)}
     for pattern in patterns:
-        own = {topic for topic in {*topics, *stored.values()} - taken if pattern.matches(topic)}
-        old = {topic for topic in own if stored.get(pattern.identifier(topic)) == topic}
-        found = sorted(own & {*topics, *old}, key=lambda topic: (topic not in old, topic))
+        own = {source for source in {*sources, *stored.values()} - taken if pattern.matches(*source)}
+        old = {source for source in own if stored.get(pattern.identifier(*source)) == source}
+        found = sorted(own & {*sources, *old}, key=lambda source: (source not in old, source))
         taken.update(found)
-        tables = Counter(map(pattern.identifier, found))
+        tables = Counter(pattern.identifier(*source) for source in found)
         room = pattern.most
-        for topic in found:
-            room -= topic in topics
-            if topic in topics and room < 0:
-                number = sum(1 for one in found if one in topics)
-                what = f"the pattern {pattern.match} matches {number} topics, and most is {pattern.most}"
-                refused[topic] = InvalidInput(what, where=f"topic {topic}", do="Raise most, or exclude topics")
+        for source in found:
+            room -= source in sources
+            where, instead = f"topic {source}", _instead(source)
+            if source in sources and room < 0:
+                number = sum(1 for one in found if one in sources)
+                what = f"the pattern {pattern.match} matches {number} {source.noun}s, and most is {pattern.most}"
+                refused[str(source)] = InvalidInput(what, where=where, do=f"Raise most, or {instead}")
                 continue
             try:
-                pipeline = pattern.pipeline_of(topic)
+                pipeline = pattern.pipeline_of(*source)
             except InvalidDeclaration as invalid:
-                do = "Exclude it, or declare it as a pipeline"
-                refused[topic] = InvalidInput(str(invalid), where=f"topic {topic}", do=do)
+                do = f"{instead[0].upper()}{instead[1:]}"
+                refused[str(source)] = InvalidInput(str(invalid), where=where, do=do)
                 continue
             table = pipeline.table.identifier
             if table in unread and tables[table] > 1:
-                refused[topic] = unread[table]
-            elif refusal := _collision(pipeline, writers, stored):
-                refused[topic] = refusal
+                refused[str(source)] = unread[table]
+            elif refusal := _collision(source, pipeline, writers, stored):
+                refused[str(source)] = refusal
             else:
                 writers.append(pipeline)
-                (live if topic in topics else gone).append(pipeline)
+                (live if source in sources else gone).append(pipeline)
     known = {name for pipeline in writers for name in pipeline.tables}
     lost = (_unread(patterns, table) for table in sorted(unread) if table not in known)
     return Matched(tuple(live), tuple(gone), refused, tuple(lost))
 
 
-def _unread(patterns: Iterable[TopicPattern], table: str) -> Pipeline:
+def _instead(source: Source) -> str:
+    """Return what to do with a topic or type that cannot have a table by its pattern."""
+    if source.type:
+        return f"name {source.type} in `to`, with another table"
+    return f"exclude {source.topic}, and declare it as a pipeline with another table"
+
+
+def _unread(patterns: Iterable[Pattern], table: str) -> Pipeline:
     namespace, _, name = table.partition(".")
-    shared = next(one.pipeline for one in patterns if one.namespace == namespace)
-    topic, at = replace(shared.topic, name=name), replace(shared.table, identifier=table)
-    return replace(shared, topic=topic, table=at, name=name)
+    pattern = next(one for one in patterns if one.namespace == namespace)
+    at = replace(pattern.pipeline.table, identifier=table)
+    if isinstance(pattern, TypePattern):
+        return replace(pattern.pipeline, table=at, name=name)
+    return replace(pattern.pipeline, topic=replace(pattern.pipeline.topic, name=name), table=at, name=name)
 
 
-def _collision(pipeline: Pipeline, writers: Iterable[Pipeline], stored: Mapping[str, str]) -> InvalidInput | None:
-    """Return why a topic's table is another one's."""
-    topic, mine = pipeline.topic.name, pipeline.table.identifier
-    do = f"Exclude {topic}, and declare it as a pipeline with another table"
+def _collision(
+    source: Source, pipeline: Pipeline, writers: Iterable[Pipeline], stored: Mapping[str, Source]
+) -> InvalidInput | None:
+    """Return why the table of a topic or type is another one's."""
+    mine, where, instead = pipeline.table.identifier, f"topic {source}", _instead(source)
+    do = f"{instead[0].upper()}{instead[1:]}"
     if mine.endswith(DEAD_LETTERS_SUFFIX):
-        what = f"{mine} is where a table keeps its dead letters"
-        return InvalidInput(what, where=f"topic {topic}", do=do)
-    for other in writers:
-        if {*pipeline.tables} & {*other.tables} or pipeline.name == other.name:
-            shared = f"the table {mine}" if mine in other.tables else f"the name {pipeline.name}"
-            what = f"the topics {topic} and {other.topic.name} would both have {shared}"
-            return InvalidInput(what, where=f"topic {topic}", do=do)
-    if stored.get(mine, topic) != topic:
-        what = f"{mine} is the table of the topic {stored[mine]}"
-        return InvalidInput(what, where=f"topic {topic}", do=do)
+        return InvalidInput(f"{mine} is where a table keeps its dead letters", where=where, do=do)
+    for writer in writers:
+        if {*pipeline.tables} & {*writer.tables} or pipeline.name == writer.name:
+            other = source_of(writer)
+            shared = f"the table {mine}" if mine in writer.tables else f"the name {pipeline.name}"
+            both = f"{source.noun}s {source.name} and {other.name}"
+            if source.noun != other.noun:
+                both = f"{source.noun} {source.name} and the {other.noun} {other.name}"
+            return InvalidInput(f"the {both} would both have {shared}", where=where, do=do)
+    if stored.get(mine, source) != source:
+        return InvalidInput(f"{mine} is the table of the topic {stored[mine]}", where=where, do=do)
     return None
 
 
 class MatchedTopics:
-    """The topics that match some patterns. `names` returns the names of the topics that exist.
+    """The topics and types that match some patterns. `names` returns the names of the topics that exist.
 
-    `is_wanted` says of a pipeline's name whether it is to run.
+    `subjects` returns the subjects of the registry, deleted ones too. Without it no types are looked for, and those with a table
+    are as topics that do not exist any more. `is_wanted` says of a pipeline's name whether it is to run.
     """
 
     def __init__(
         self,
-        patterns: Sequence[TopicPattern],
+        patterns: Sequence[Pattern],
         declared: Iterable[Pipeline],
         lake: Lake,
         names: Callable[[], Collection[str]],
         *,
+        subjects: Callable[[], Collection[str]] | None = None,
         is_wanted: Callable[[str], bool] = lambda name: True,
     ) -> None:
         self.patterns = patterns
         self._declared, self._lake, self._names, self._is_wanted = (*declared,), lake, names, is_wanted
-        self._seen: frozenset[str] | None = None
-        self._owners = dict[str, str]()
+        self._subjects = subjects
+        self._types = tuple(one for one in patterns if isinstance(one, TypePattern))
+        self._seen: frozenset[Source] | None = None
+        self._owners = dict[str, Source]()
 
     def look(self) -> Matched:
-        """Return the pipelines of the topics that match now. Raises `KafkaUnavailable` and `CatalogUnavailable`."""
+        """Return the pipelines of the topics and types that match now.
+
+        Raises `KafkaUnavailable`, `RegistryUnavailable` and `CatalogUnavailable`.
+        """
         return self._matched(self._matching()) if self.patterns else Matched()
 
     def look_for_new(self) -> Matched | None:
-        """Return what `look` does if other topics match than in the last one; it needs one request to Kafka otherwise."""
-        names = self._matching()
-        return None if names == self._seen else self._matched(names)
+        """Return what `look` does if others match than in the last one; it needs a request to Kafka and the registry otherwise."""
+        sources = self._matching()
+        return None if sources == self._seen else self._matched(sources)
 
-    def _matching(self) -> frozenset[str]:
-        return frozenset(name for name in self._names() if any(one.matches(name) for one in self.patterns))
+    def _matching(self) -> frozenset[Source]:
+        found = set[Source]()
+        if len(self._types) < len(self.patterns):
+            found = {Source(name) for name in self._names() if any(one.matches(name) for one in self.patterns)}
+        if self._types and self._subjects is not None:
+            subjects = self._subjects()
+            found |= {Source(one.topic, name) for one in self._types for name in one.types_of(subjects)}
+        return frozenset(found)
 
-    def _matched(self, names: frozenset[str]) -> Matched:
+    def _matched(self, sources: frozenset[Source]) -> Matched:
         owners = self._owners_now()
-        found = matched(self.patterns, names, self._declared, owners)
-        is_known = all(isinstance(owner, str) for owner in owners.values())
-        self._seen = names if is_known else None  # else the next look reads the others again
+        # A topic may have records of a type whose subject is deleted.
+        kept = {one for one in owners.values() if isinstance(one, Source) and one.type} if self._subjects else set()
+        found = matched(self.patterns, {*sources, *kept}, self._declared, owners)
+        is_known = all(isinstance(owner, Source) for owner in owners.values())
+        self._seen = sources if is_known else None  # else the next look reads the others again
         live, gone, lost = (
             tuple(one for one in some if self._is_wanted(one.name))
             for some in (found.pipelines, found.gone, found.unread)
         )
-        refused = {topic: why for topic, why in found.refused.items() if self._is_wanted(self._name(topic))}
+        named = {str(one): one for one in (*sources, *owners.values()) if isinstance(one, Source)}
+        refused = {text: why for text, why in found.refused.items() if self._is_wanted(self._name(named[text]))}
         return Matched(live, gone, refused, lost)
 
-    def _name(self, topic: str) -> str:
-        """Return the name of the pipeline that a topic would have."""
-        pattern = next(one for one in self.patterns if one.matches(topic))
-        return pattern.identifier(topic).partition(".")[2]
+    def _name(self, source: Source) -> str:
+        """Return the name of the pipeline that a topic or type would have."""
+        pattern = next(one for one in self.patterns if one.matches(*source))
+        return pattern.identifier(*source).partition(".")[2]
 
     def _owners_now(self) -> Owners:
-        """Return the topics of tables, as their ledgers say. That of a table stays what it was in an earlier look."""
+        """Return the sources of tables, as these say. That of a table stays what it was in an earlier look."""
         declared = {name for pipeline in self._declared for name in pipeline.tables}
         tables = set[str]().union(*(self._lake.tables(space) for space in {one.namespace for one in self.patterns}))
         unknown = sorted(t for t in tables - declared - self._owners.keys() if not t.endswith(DEAD_LETTERS_SUFFIX))
-        found: dict[str, str | FrazilError] = {}
+        found: dict[str, Source | FrazilError | None] = {}
         if unknown:
             with ThreadPoolExecutor(PARALLEL, thread_name_prefix="tables") as threads:
                 found = dict(zip(unknown, threads.map(self._owner, unknown), strict=True))
-        self._owners |= {table: owner for table, owner in found.items() if owner and isinstance(owner, str)}
-        unread = {table: owner for table, owner in found.items() if not isinstance(owner, str)}
-        return {table: topic for table, topic in self._owners.items() if table in tables} | unread
+        self._owners |= {table: owner for table, owner in found.items() if isinstance(owner, Source)}
+        unread = {table: owner for table, owner in found.items() if isinstance(owner, FrazilError)}
+        return {table: source for table, source in self._owners.items() if table in tables} | unread
 
-    def _owner(self, identifier: str) -> str | FrazilError:
-        """Return the topic of a table, empty if it has none, or why it cannot be read."""
+    def _owner(self, identifier: str) -> Source | FrazilError | None:
+        """Return the topic of a table, and the type if it has one; None if no run has landed in it; or why it cannot be read."""
         try:
             table = self._lake.table(identifier)
             commit = None if table is None else table.newest(identifier.partition(".")[2])
-            return commit.entry.end.topic if commit is not None and commit.entry.end is not None else ""
+            if table is None or commit is None or commit.entry.end is None:
+                return None
+            topic = commit.entry.end.topic
+            return Source(topic, _type_in(table) if any(one.topic == topic for one in self._types) else "")
         except FrazilError as error:
             return error
+
+
+def _type_in(table: StoredTable) -> str:
+    """Return the type of the records in a table, if it has one type by its route; empty otherwise."""
+    route = shapes(table.layout)[-1].get("route") or {}
+    types = route.get("types", ())
+    return str(types[0]) if len(types) == 1 and route["by"]["type"] == RecordName.kind else ""

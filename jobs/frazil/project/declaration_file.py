@@ -7,7 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from frazil.declaration import Environment, InvalidDeclaration, Pipeline, Problem, Topic, TopicPattern, parse_document
+from frazil.declaration import (
+    Environment,
+    InvalidDeclaration,
+    Pipeline,
+    Problem,
+    Topic,
+    TopicPattern,
+    TypePattern,
+    parse_document,
+)
 from frazil.declaration.checks.cross_checks import Listed, clashes, misfits
 from frazil.declaration.checks.validation import named
 from frazil.errors import InvalidInput
@@ -16,6 +25,7 @@ from frazil.project.python_file import Names, run
 from frazil.schema_files.declared_rows import file_problems
 
 T = TypeVar("T")
+Declared = Pipeline | TopicPattern | TypePattern
 
 USUAL = Path("stacks/pipelines.py")
 """The file of declarations of a project whose file names none, in its folder."""
@@ -28,11 +38,17 @@ def usual() -> Path:
 
 
 class Found(NamedTuple):
-    """The declarations of a file, checked together: its pipelines, each with its place, and its patterns of topics."""
+    """The declarations of a file, checked together: its pipelines, each with its place, and its patterns of topics and types."""
 
     listed: tuple[Listed, ...]
     patterns: tuple[TopicPattern, ...] = ()
     place: str = ""
+    types: tuple[TypePattern, ...] = ()
+
+    @property
+    def every_pattern(self) -> tuple[TopicPattern | TypePattern, ...]:
+        """The patterns of topics and of types."""
+        return (*self.patterns, *self.types)
 
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:
@@ -49,9 +65,10 @@ class Found(NamedTuple):
 
     @property
     def examples(self) -> tuple[Listed, ...]:
-        """The pipelines, and that which the topics of each pattern share."""
-        shared = (Listed(n, one.pipeline, self.place, "patterns") for n, one in enumerate(self.patterns))
-        return (*self.listed, *shared)
+        """The pipelines, and that which the topics or types of each pattern share."""
+        of_topics = (Listed(n, one.pipeline, self.place, "patterns") for n, one in enumerate(self.patterns))
+        of_types = (Listed(n, one.pipeline, self.place, "types") for n, one in enumerate(self.types))
+        return (*self.listed, *of_topics, *of_types)
 
 
 def declared(file: Path) -> tuple[Pipeline, ...]:
@@ -67,7 +84,7 @@ def found(file: Path) -> Found:
     declares no pipeline.
     """
     of_file = _document(file) if file.suffix == ".json" else checked(ran(file))
-    if not (of_file.listed or of_file.patterns):
+    if not (of_file.listed or of_file.every_pattern):
         raise InvalidInput("the file declares no pipelines", where=str(file), do=_EXAMPLE)
     return of_file
 
@@ -84,9 +101,11 @@ def checked(names: Names) -> Found:
     return _of([one for one in every if isinstance(one, Pipeline)], every, names.file)
 
 
-def _of(pipelines: Sequence[Pipeline], every: Sequence[Pipeline | TopicPattern], file: Path) -> Found:
+def _of(pipelines: Sequence[Pipeline], every: Sequence[Declared], file: Path) -> Found:
     listed = tuple(Listed(index, pipeline, str(file)) for index, pipeline in enumerate(pipelines))
-    of_file = Found(listed, tuple(one for one in every if isinstance(one, TopicPattern)), str(file))
+    patterns = tuple(one for one in every if isinstance(one, TopicPattern))
+    types = tuple(one for one in every if isinstance(one, TypePattern))
+    of_file = Found(listed, patterns, str(file), types)
     if problems := [*clashes(listed), *_schema_problems(of_file.examples)]:
         raise InvalidDeclaration(problems)
     return of_file
@@ -137,16 +156,16 @@ def _document(file: Path) -> Found:
     except InvalidDeclaration as invalid:
         placed = [replace(problem, path=f"{file}: {problem.path}") for problem in invalid.problems]
         raise InvalidDeclaration(placed) from None
-    return _of(of_file.pipelines, of_file.patterns, file)
+    return _of(of_file.pipelines, (*of_file.patterns, *of_file.types), file)
 
 
-def _listed(names: Names) -> tuple[Pipeline | TopicPattern, ...]:
+def _listed(names: Names) -> tuple[Declared, ...]:
     """Return the file's `pipelines`, or else every pipeline or pattern that the file assigns to a name, alone or in a tuple."""
     if names.values.get("pipelines") is None:
         values = [value if isinstance(value, tuple) else (value,) for value in names.values.values()]
-        every = (one for value in values for one in value if isinstance(one, Pipeline | TopicPattern))
+        every = (one for value in values for one in value if isinstance(one, Declared))
         return tuple({id(one): one for one in every}.values())
-    return members(names, "pipelines", Pipeline, TopicPattern, do=_EXAMPLE)
+    return members(names, "pipelines", Pipeline, TopicPattern, TypePattern, do=_EXAMPLE)
 
 
 def members(names: Names, name: str, *kinds: type[T], do: str) -> tuple[T, ...]:

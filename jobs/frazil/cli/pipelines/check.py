@@ -12,7 +12,16 @@ import typer
 from frazil.cli.console import out, plain, print_error, say, show_json, table
 from frazil.cli.options import ENV, AsJson, argument, command_secrets, flag
 from frazil.clients.secrets import Secrets
-from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Spark, TopicPattern, canonical, digest
+from frazil.declaration import (
+    InvalidDeclaration,
+    Pipeline,
+    Problem,
+    Spark,
+    TopicPattern,
+    TypePattern,
+    canonical,
+    digest,
+)
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.checks.cross_checks import Listed
 from frazil.declaration.documents.document import document
@@ -71,18 +80,20 @@ def check(
     columns = [{field.name: str(field.type) for field in row.fields} if row is not None else {} for row in rows]
     if write is not None:
         try:
-            write.write_bytes(canonical(document(found, of_file.patterns)))
+            write.write_bytes(canonical(document(found, of_file.patterns, of_file.types)))
         except OSError as error:
             raise InvalidInput.unwritable(write, error) from error
     compared, uncompared = _compared(found, env, command_secrets())
     if as_json:
-        name = digest(canonical(document(found, of_file.patterns)))
+        name = digest(canonical(document(found, of_file.patterns, of_file.types)))
         facts_of = [
             _facts(pipeline) | {"columns": shown, "differences": compared[pipeline.name]}
             for pipeline, shown in zip(found, columns, strict=True)
         ]
         advice = {"connector_notes": [asdict(note) for note in notes]} if connector else {}
-        of_patterns = {"patterns": [_of_pattern(one) for one in of_file.patterns]} if of_file.patterns else {}
+        patterns: dict[str, Sequence[TopicPattern | TypePattern]]
+        patterns = {"patterns": of_file.patterns, "types": of_file.types}
+        of_patterns = {name: [_of_pattern(one) for one in some] for name, some in patterns.items() if some}
         show_json({"file": str(file), "digest": name, "pipelines": facts_of, **of_patterns, "problems": [], **advice})
         return
     shown = table("pipeline", "topic", "format", "table", "partitioned by")
@@ -91,9 +102,10 @@ def check(
         shown.add_row(
             *(str(facts[key]) for key in ("name", "topic", "format", "table")), ", ".join(facts["partitions"])
         )
-    for one in of_file.patterns:
+    for one in of_file.every_pattern:
         kind, partitions = one.pipeline.topic.value.kind, ", ".join(one.pipeline.table.partition_by)
-        shown.add_row("", plain(one.match), kind, plain(one.table), partitions)
+        source = one.match if isinstance(one, TopicPattern) else f"{one.topic}: {one.match}"
+        shown.add_row("", plain(source), kind, plain(one.table), partitions)
     out().print(shown)
     for pipeline in found:
         for difference in compared[pipeline.name]:
@@ -225,10 +237,11 @@ def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:
     }
 
 
-def _of_pattern(pattern: TopicPattern) -> dict[str, str | int | None]:
+def _of_pattern(pattern: TopicPattern | TypePattern) -> dict[str, str | int | None]:
+    own = {"exclude": pattern.exclude} if isinstance(pattern, TopicPattern) else {"topic": pattern.topic}
     return {
         "match": pattern.match,
-        "exclude": pattern.exclude,
+        **own,
         "format": pattern.pipeline.topic.value.kind,
         "table": pattern.table,
         "most": pattern.most,

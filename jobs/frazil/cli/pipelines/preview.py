@@ -52,7 +52,7 @@ def preview(
     of_file = declaration_file.found(file)
     (pipeline,) = declaration_file.chosen(with_topics(of_file, env), [name])
     place = environments.environment(env)
-    chosen = [one for one in of_file.examples if one.pipeline in (pipeline, shared_by(pipeline, of_file.patterns))]
+    chosen = [one for one in of_file.examples if one.pipeline in (pipeline, shared_by(pipeline, of_file.every_pattern))]
     declaration_file.refuse_misfits(chosen, place)
     rows_of(chosen)  # refuses what a run would, before Spark starts
     secrets = command_secrets()

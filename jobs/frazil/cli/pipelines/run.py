@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -89,6 +90,8 @@ class Progress:
         with self._lock:
             if event["event"] == Event.TOPICS_MATCHED:
                 self.notes.append(f"{event['topics']:,} topics match {event['topic']}")
+            elif event["event"] == Event.TYPES_MATCHED:
+                self.notes.append(f"{event['types']:,} types of {event['topic']} match {event['types_of']}")
             else:
                 self._take(self._lines.setdefault(event["pipeline"], Line()), event)
 
@@ -226,11 +229,11 @@ def run(
     if once and follow:
         raise InvalidInput("--once and --follow exclude each other", do="Give one of them")
     found, place = declaration_file.found(file), environments.environment(env)
-    if names and found.patterns:
+    if names and found.every_pattern:
         wanted = chosen_pipelines(with_topics(found, env), names, is_all=is_all)
     else:
         wanted = chosen_pipelines(found.pipelines, names or [], is_all=is_all or not names)
-    chosen = [one for one in found.examples if one.of == "patterns" or one.pipeline in wanted]
+    chosen = [one for one in found.examples if one.of != "pipelines" or one.pipeline in wanted]
     declaration_file.refuse_misfits(chosen, place)
     rows_of(chosen)  # refuses what a run would, before Spark starts
     secrets = command_secrets()
@@ -246,7 +249,9 @@ def run(
         registry = Registry.of(place.registry, secrets) if place.registry else None
         with progress.live(err()) if progress else nullcontext():
             sink = progress or log_lines(secrets.redactor)
-            topics = topics_of(found, place, job.kafka.names) if found.patterns and not names else None
+            subjects = partial(registry.subjects, deleted=True) if registry is not None else None
+            is_open = found.every_pattern and not names
+            topics = topics_of(found, place, job.kafka.names, subjects) if is_open else None
             if follow:
                 outcomes = runner.follow(wanted, job, registry, sink, topics=topics, every_seconds=every)
             else:

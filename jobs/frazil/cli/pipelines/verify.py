@@ -129,7 +129,7 @@ def verify(
     from frazil.audit.files.proofs import ProofFolder
     from frazil.lake.read.stored_tables import Lake
 
-    declared = with_tables(file, env)
+    declared = with_tables(file, env, types=topic is not None)
     pipelines = _chosen(declared, names, topic)
     secrets = command_secrets()
     environment = environments.environment(env)

@@ -96,9 +96,9 @@ class Registry:
 
         several(fetch, dict.fromkeys(schema_ids))
 
-    def subjects(self) -> tuple[str, ...]:
-        """Return all subjects that are not deleted, in order."""
-        return tuple(sorted(self._http.get("/subjects").list(str)))
+    def subjects(self, *, deleted: bool = False) -> tuple[str, ...]:
+        """Return all subjects in order; with `deleted`, softly deleted ones too."""
+        return tuple(sorted(self._ask("/subjects", deleted=deleted).list(str)))
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[SubjectVersion, ...]:
         """Return the versions of a subject, oldest first; nothing if the subject does not exist (yet).

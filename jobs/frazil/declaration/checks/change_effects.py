@@ -259,7 +259,10 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "jobs have the new document, both may try: one commits, the other is fenced",
         ),
         **dict.fromkeys(
-            (f"shape.route{part}" for part in ("", ".by", ".by.path", ".by.name", ".types", ".rest", ".tombstones")),
+            (
+                f"shape.route{part}"
+                for part in ("", ".by", ".by.path", ".by.name", ".types", ".new_types", ".rest", ".tombstones")
+            ),
             FieldEffect(
                 Outcome.FROM_NOW_ON,
                 "the route holds for records from now on; rows that landed stay where they are. A new table begins at its start: "

@@ -16,7 +16,7 @@ from frazil.declaration.pipeline import Pipeline
 class Listed:
     """A pipeline in the list that declares it; `place` is its file, or empty.
 
-    `of` is the list: `pipelines`, or `patterns` for what the topics of a pattern share.
+    `of` is the list: `pipelines`, or `patterns` and `types` for what the topics or types of a pattern share.
     """
 
     index: int

@@ -16,6 +16,7 @@ from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.environment import Environment
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.several.topic_pattern import TopicPattern
+from frazil.declaration.several.type_pattern import TypePattern
 
 DOCUMENT_VERSION = 2
 """The version of the documents of pipelines."""
@@ -27,12 +28,17 @@ class Document:
 
     pipelines: Annotated[tuple[Pipeline, ...], "The pipelines, in the order of their declaration."]
     patterns: Annotated[tuple[TopicPattern, ...], "Patterns of topics, each of which becomes a pipeline."] = ()
+    types: Annotated[
+        tuple[TypePattern, ...], "Patterns of types of routed topics, each of which becomes a pipeline."
+    ] = ()
 
     def __post_init__(self) -> None:
         validate(self, lambda: check(self.pipelines))
 
 
-def document(pipelines: Sequence[Pipeline], patterns: Sequence[TopicPattern] = ()) -> dict[str, Any]:
+def document(
+    pipelines: Sequence[Pipeline], patterns: Sequence[TopicPattern] = (), types: Sequence[TypePattern] = ()
+) -> dict[str, Any]:
     """Return pipelines and patterns as a versioned JSON object; `canonical` makes its bytes, `digest` their name.
 
     Raises `InvalidDeclaration` if pipelines conflict with each other.
@@ -40,7 +46,8 @@ def document(pipelines: Sequence[Pipeline], patterns: Sequence[TopicPattern] = (
     problems = check(pipelines)
     if problems:
         raise InvalidDeclaration(problems)
-    of_patterns = {"patterns": [to_json(pattern) for pattern in patterns]} if patterns else {}
+    others = {"patterns": patterns, "types": types}
+    of_patterns = {name: [to_json(pattern) for pattern in some] for name, some in others.items() if some}
     return {"version": DOCUMENT_VERSION, "pipelines": [to_json(pipeline) for pipeline in pipelines], **of_patterns}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 from frazil.declaration.checks.constraints import shown, unknown
 from frazil.declaration.checks.declared import Chosen, declared, default
@@ -14,6 +14,7 @@ from frazil.declaration.formats import Avro, Bytes, JsonSchema, Protobuf, Text
 from frazil.declaration.options import ErrorMode, SubjectStrategy
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.route import By, Field, RecordName, Rest, Route
+from frazil.declaration.several.type_pattern import EXAMPLE, TypePattern, table_refusal
 from frazil.declaration.shape import Shape
 from frazil.declaration.start import Start
 from frazil.declaration.table import Table
@@ -46,14 +47,38 @@ class Target:
             yield Problem("shape.route", "routes(…) makes it", "Remove it")
 
 
+@overload
 def routes(
     topic: Topic,
     *,
     by: By,
     to: Mapping[str | tuple[str, ...], Target | Table],
-    otherwise: Target | Table | str = Rest.DEAD_LETTER.value,
+    otherwise: Target | Table | str = ...,
     **shared: Any,
-) -> tuple[Pipeline, ...]:
+) -> tuple[Pipeline, ...]: ...
+
+
+@overload
+def routes(
+    topic: Topic,
+    *,
+    by: By,
+    to: Mapping[str | tuple[str, ...], Target | Table | str],
+    otherwise: Target | Table | str = ...,
+    most: int = ...,
+    **shared: Any,
+) -> tuple[Pipeline | TypePattern, ...]: ...
+
+
+def routes(
+    topic: Topic,
+    *,
+    by: By,
+    to: Mapping[str | tuple[str, ...], Any],
+    otherwise: Target | Table | str = Rest.DEAD_LETTER.value,
+    most: int = 100,
+    **shared: Any,
+) -> tuple[Any, ...]:
     """Return a pipeline for each table of a topic with records of several types, in the order of `to`, `otherwise` last.
 
     `to` maps a type, or several, to its table. Records of other types, and those without one, land in the table `otherwise`; with
@@ -61,26 +86,37 @@ def routes(
     without a value goes to every table whose rows it can name: it deletes the row of its key. Other named arguments are fields of
     `Pipeline` that all share, unless a target has its own.
 
+    One entry of `to` may be new types, those that are registered later included: `"shop.events.*": "shop.{name}"` is a table for
+    each type that begins so and that no other entry names. `{type}` is the type, `{name}` its last part. It is a `TypePattern`, the
+    last of what this returns, and needs `by=RecordName()` and `subject_strategy` `topic_record`. `most` bounds the number of types.
+
     Raises `InvalidDeclaration` with the problems of the call, or of the first table that has one.
     """
     if problems := [*_problems(topic, by, to, otherwise, shared)]:
         raise InvalidDeclaration(problems)
-    named = [((types,) if isinstance(types, str) else types, _target(one)) for types, one in to.items()]
+    entries = [((types,) if isinstance(types, str) else types, one) for types, one in to.items()]
+    named = [(types, _target(one)) for types, one in entries if not isinstance(one, str)]
+    new = next(((types, one) for types, one in entries if isinstance(one, str)), None)
     rest = Rest(otherwise) if isinstance(otherwise, str) else Rest.LAND
     if not isinstance(otherwise, str):
         named.append(((), _target(otherwise)))
+    owner = len(named) - 1 if rest is Rest.LAND else 0
+    if new is not None:
+        named.append(((EXAMPLE,), Target(Table(f"{new[1].partition('.')[0]}.{EXAMPLE}"))))
     given = chosen(Pipeline, {"write": shared.get("write", Append())})["write"]
     usual = given if isinstance(given, WriteMode) else Append()  # else each pipeline says what is wrong with it
     deletes = [_takes_deletes(target.write or usual, topic) for _, target in named]
-    owner = len(named) - 1 if rest is Rest.LAND else 0
-    made: list[Pipeline] = []
+    made: list[Pipeline | TypePattern] = []
     for number, (types, target) in enumerate(named):
-        is_owner = number == owner
+        is_owner, is_new = number == owner, new is not None and number == len(named) - 1
         try:
             route = Route(
                 by=by,
                 types=types,
-                others=tuple(each for others, _ in named for each in others if each not in types),
+                others=tuple(
+                    each for others, one in entries for each in others if each not in types and not isinstance(one, str)
+                ),
+                new_types=new[0] if new is not None else None,
                 rest=rest if is_owner else Rest.FILTER,
                 undecodable=is_owner,
                 tombstones=deletes[number] or (is_owner and not any(deletes)),
@@ -89,16 +125,22 @@ def routes(
             values = {one.name: getattr(target, one.name) for one in fields(Target)}
             own = {name: value for name, value in values.items() if value is not None}
             own |= {"topic": _with_name(topic, by, types), "shape": replace(target.shape, route=route)}
-            made.append(Pipeline(**{**shared, **own}))
+            pipeline = Pipeline(**{**shared, **own})
+            made.append(TypePattern(table=new[1], pipeline=pipeline, most=most) if new and is_new else pipeline)
         except InvalidDeclaration as invalid:
-            place = f"routes.to[{shown(types[0])}]." if types else "routes.otherwise."
-            raise InvalidDeclaration(
-                problem.moved("route.", f"{place}shape.route.")
-                if problem.path.startswith("route.")
-                else problem.moved("pipeline.", place)
-                for problem in invalid.problems
-            ) from None
+            raise InvalidDeclaration(_placed(invalid.problems, types, new[0] if new and is_new else None)) from None
     return tuple(made)
+
+
+def _placed(problems: Iterable[Problem], types: tuple[str, ...], new: tuple[str, ...] | None) -> Iterator[Problem]:
+    """Yield problems with the arguments of `routes` as their places."""
+    if new is not None:
+        types = new
+    place = f"routes.to[{shown(types[0])}]." if types else "routes.otherwise."
+    moves = {"route.": "shape.route.", "type_pattern.pipeline.": "", "type_pattern.": "", "pipeline.": ""}
+    for problem in problems:
+        known = next((begin for begin in moves if problem.path.startswith(begin)), None)
+        yield problem if known is None else problem.moved(known, f"{place}{moves[known]}")
 
 
 def _target(given: Target | Table) -> Target:
@@ -137,6 +179,9 @@ def _problems(topic: Any, by: By, to: Any, otherwise: Any, shared: Mapping[str, 
     if not isinstance(to, Mapping) or not to:
         yield Problem("routes.to", "no table is named", "Write {'type': Table('namespace.name')}")
         return
+    if all(isinstance(target, str) for target in to.values()) and isinstance(otherwise, str):
+        what = "no table has the dead letters of records without a type"
+        yield Problem("routes.otherwise", what, "Name a table")
     seen: set[str] = set()
     for types, target in to.items():
         listed = (types,) if isinstance(types, str) else types
@@ -144,10 +189,21 @@ def _problems(topic: Any, by: By, to: Any, otherwise: Any, shared: Mapping[str, 
         if not isinstance(listed, tuple) or not listed or not all(isinstance(one, str) for one in listed):
             yield Problem(path, "this is not a type", "Write a text, or a tuple of texts")
             continue
-        if not isinstance(target, Target | Table):
+        if isinstance(target, str):
+            if refusal := table_refusal(target):
+                yield Problem(path, *refusal)
+            if sum(isinstance(one, str) for one in to.values()) > 1:
+                yield Problem(
+                    path, "several entries are new types", "Write one: {('shop.a.*', 'shop.b.*'): 'shop.{name}'}"
+                )
+        elif not isinstance(target, Target | Table):
             yield Problem(path, f"{shown(target)} is not a Target", "Write a Target or a Table")
-        if isinstance(by, RecordName) and len(listed) > 1:
+        elif isinstance(by, RecordName) and len(listed) > 1:
             yield Problem(path, "records of several names are not of one schema", "Name one table for each")
+        elif isinstance(by, RecordName) and "*" in listed[0]:
+            namespace = (target.table if isinstance(target, Target) else target).namespace
+            what = f"{shown(listed[0])} is several types, and records of several names are not of one schema"
+            yield Problem(path, what, f"Write '{namespace}.{{name}}' for a table of each")
         for one in listed:
             if one in seen:
                 yield Problem(path, f"the type {shown(one)} is named twice", "Name it once")

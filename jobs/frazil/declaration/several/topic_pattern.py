@@ -8,21 +8,20 @@ from dataclasses import field, replace
 from typing import Annotated, Any
 
 from frazil.declaration.checks.constraints import Rule, below, between, shown, unknown
-from frazil.declaration.checks.cross_checks import union_view
 from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem, Refusal
 from frazil.declaration.engines import Spark
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.several.captured_tables import OF_PIPELINE, OF_TABLE, OF_TOPIC
+from frazil.declaration.several.table_template import filled, placeholders, template_refusal
 from frazil.declaration.start import At, Earliest
-from frazil.declaration.table import DEAD_LETTERS_SUFFIX, Table, as_table_name
+from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
 
 EXAMPLE = "topic"
 """The name of topic and table in the pipeline that all topics of a pattern share."""
 INTERNAL = "_"
 """The first character of the names of internal topics, such as `__consumer_offsets` and `_schemas`."""
-_HOLE = re.compile(r"\{(\w+)\}")
 _SHARED = (*OF_TOPIC, *OF_TABLE, "envelope", *OF_PIPELINE)
 
 
@@ -35,20 +34,7 @@ def _expression_refusal(text: str) -> Refusal | None:
 
 
 def _table_refusal(text: str) -> Refusal | None:
-    namespace, dot, name = text.partition(".")
-    if not dot or not re.fullmatch("[a-z0-9_]{1,255}", namespace):
-        return Refusal(f"{shown(text)} does not begin with a namespace", "Write it like 'shop.{topic}'")
-    if not _HOLE.search(name):
-        view = union_view(text, (f"{namespace}.{table}" for table in ("a", "b")))
-        what = f"{shown(text)} is one table for all topics, and a table has one writer"
-        return Refusal(what, f"Write '{namespace}.{{topic}}', and read the tables by a view: {view}")
-    if name.endswith(DEAD_LETTERS_SUFFIX):
-        return Refusal(f"{shown(text)} is where another table keeps its dead letters", "Choose another name")
-    if not re.fullmatch("[a-z0-9_]{1,241}", _HOLE.sub("a", name)):
-        return Refusal(
-            f"{shown(text)} is not the identifier of a table", "Write it like 'shop.{topic}', of a-z, 0-9 and _"
-        )
-    return None
+    return template_refusal(text, EXAMPLE)
 
 
 _EXPRESSION = Rule(_expression_refusal)
@@ -77,7 +63,7 @@ class TopicPattern:
             return
         if "topic" in groups:
             yield Problem("match", "{topic} is the topic's name, and no group", "Give the group another name")
-        for name in _HOLE.findall(self.table):
+        for name in placeholders(self.table):
             if name != "topic" and name not in groups:
                 yield Problem("table", *unknown(name, ("topic", *groups), "placeholder"))
         if not isinstance(self.pipeline.start, Earliest | At):
@@ -100,20 +86,19 @@ class TopicPattern:
         """The literal text with which each matching name begins; empty if the pattern does not say."""
         return _literal_prefix(self.match)
 
-    def matches(self, topic: str) -> bool:
-        """Return whether a topic is one of these. Internal topics never are."""
-        if topic.startswith(INTERNAL) or not re.fullmatch(self.match, topic):
+    def matches(self, topic: str, record_type: str = "") -> bool:
+        """Return whether a topic is one of these. Internal topics never are, nor is a type of records in one."""
+        if record_type or topic.startswith(INTERNAL) or not re.fullmatch(self.match, topic):
             return False
         return self.exclude is None or not re.fullmatch(self.exclude, topic)
 
-    def identifier(self, topic: str) -> str:
+    def identifier(self, topic: str, record_type: str = "") -> str:
         """Return the identifier of a matching topic's table."""
         found = re.fullmatch(self.match, topic)
         values: dict[str, str | None] = {**(found.groupdict() if found else {}), "topic": topic}
-        name = _HOLE.sub(lambda hole: as_table_name(values[hole[1]] or ""), self.table.partition(".")[2])
-        return f"{self.namespace}.{name if name[:1].isalpha() else f't_{name}'}"
+        return filled(self.table, values)
 
-    def pipeline_of(self, topic: str) -> Pipeline:
+    def pipeline_of(self, topic: str, record_type: str = "") -> Pipeline:
         """Return the pipeline of a matching topic. Raises `InvalidDeclaration` if its name makes no table."""
         shared = self.pipeline
         table = replace(shared.table, identifier=self.identifier(topic))

@@ -89,7 +89,7 @@ class MessageWriters(RegisteredWriters):
         wanted = self._record_name
         if wanted is None and self._of_one_type and self.types:
             wanted = next(iter(self.types.values())).name
-        if wanted not in (None, name) or (self.route is not None and name in self.route.others):
+        if wanted not in (None, name) or (self.route is not None and self.route.is_others(name)):
             return Reason.FOREIGN_SCHEMA
         if self._strategy is not SubjectStrategy.TOPIC:
             assert self.registry is not None

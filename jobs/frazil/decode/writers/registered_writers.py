@@ -91,8 +91,8 @@ class RegisteredWriters(FramedWriters):
             return (f"{self._prefix}{self._record_name}",)
         if not self._prefix:
             return ()
-        others = [f"{self._prefix}{name}" for name in self.route.others] if self.route is not None else ()
-        return [s for s in registry.subjects() if s.startswith(self._prefix) and s not in others]
+        found = [subject for subject in registry.subjects() if subject.startswith(self._prefix)]
+        return [s for s in found if self.route is None or not self.route.is_others(s.removeprefix(self._prefix))]
 
     def _others(self, registry: Registry) -> Sequence[str]:
         """Return the subjects that may have other tables' types."""
@@ -107,7 +107,7 @@ class RegisteredWriters(FramedWriters):
         """Return whether a record of this name, whose schema is in these subjects, is one that the declaration means."""
         if self._strategy is SubjectStrategy.TOPIC:
             return True
-        if self.route is not None and name in self.route.others:
+        if self.route is not None and self.route.is_others(name):
             return False
         if self._record_name is not None and name and name != self._record_name:
             return False
@@ -161,12 +161,12 @@ class RegisteredWriters(FramedWriters):
         is_other = self._occur(seen.waiting)
         if self.registry is None or (not seen.unknown and seen.is_all):
             return is_other
+        before = {frame: self._rejected.get(frame, Reason.UNKNOWN_SCHEMA) for frame in seen.unknown}
         is_other = self.refresh(deleted=not seen.is_all) or is_other
         if not seen.is_all:
             if self.is_protobuf or seen.has_guids or not self._has_one_subject:
                 raise TooMany
             return is_other
-        before = {frame: self._rejected.get(frame, Reason.UNKNOWN_SCHEMA) for frame in seen.unknown}
         self._ask(seen.unknown)
         after = {frame: self._rejected.get(frame, Reason.UNKNOWN_SCHEMA) for frame in seen.unknown}
         return self._occur(seen.unknown) or is_other or before != after

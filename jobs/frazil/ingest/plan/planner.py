@@ -217,5 +217,5 @@ def source(pipeline: Pipeline) -> Hashable:
     """Return what pipelines of one driver have in common that share reads: the topic, how it is read, and how it is divided."""
     route, reading = pipeline.shape.route, (pipeline.isolation, tuple(sorted(pipeline.kafka.options.items())))
     is_divided = route is not None and not isinstance(route.by, Field)
-    divided = (route.by, frozenset((*route.types, *route.others))) if route is not None and is_divided else None
+    divided = route.of_topic if route is not None and is_divided else None
     return (pipeline.topic.name, *reading, divided)

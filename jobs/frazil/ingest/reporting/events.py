@@ -32,7 +32,7 @@ class Event(StrEnum):
     `KEYS_MAY_BE_FRAMED`: keys of bytes begin as a registry's serialiser writes; two versions of one key would be two rows.
     `PROOF_UNWRITTEN`: the run's proof for the reconciler could not be written, and is written later.
     `TOPICS_MATCHED`: how many topics match a pattern. It is an event of the pattern, as `SERVICE_UNAVAILABLE` is if they cannot be
-    listed.
+    listed. `TYPES_MATCHED`: how many types of a routed topic match.
     `TOPIC_GONE`: a topic that matched does not exist any more, and its table stays.
     `LOG_UNVERIFIED`: the last record that was read of a partition is gone, so a truncated log would not be noticed.
     `PIPELINE_RETRIED`: an error that is neither an outage nor a decision; the pipeline starts again after a pause.
@@ -67,6 +67,7 @@ class Event(StrEnum):
     KEY_INDEX_DROPPED = "key_index_dropped"
     KEYS_MAY_BE_FRAMED = "keys_may_be_framed"
     TOPICS_MATCHED = "topics_matched"
+    TYPES_MATCHED = "types_matched"
     TOPIC_GONE = "topic_gone"
     LOG_UNVERIFIED = "log_unverified"
     PROOF_UNWRITTEN = "proof_unwritten"

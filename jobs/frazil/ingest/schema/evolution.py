@@ -91,7 +91,7 @@ class Evolution:
 
     @property
     def _knows_values(self) -> bool:
-        return bool(self._writers.versions) or self._writers.may_begin_without
+        return bool(self._writers.versions) or self._writers.may_begin_without or self._source.needs_none
 
     def waiting(self, spans: Mapping[int, Span]) -> dict[str, Any]:
         """Return the facts of an `idle` event while not enough is known, from the table's offsets or the declared start."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from frazil.declaration import Pipeline
+from frazil.declaration import Pipeline, Shape
+from frazil.declaration.checks.column_rules import is_reserved
 from frazil.decode.decoded_columns import ROW
 from frazil.decode.shape.event_times import event_times
 from frazil.decode.shape.row_filter import check_condition, check_fields
@@ -41,6 +42,16 @@ class SourceRows:
         self._pipeline, self._job, self._writers = pipeline, job, writers
         self._key_fields, self._table = key_fields, table
         self._typed: tuple[object, object, Selection | None, Mapping[int, IncompatibleSchema]] = None, None, None, {}
+
+    @property
+    def needs_none(self) -> bool:
+        """True if the table of a topic's other types can be made before one of them has a schema: nothing names a column."""
+        route, table = self._pipeline.shape.route, self._pipeline.table
+        if route is None or not route.new_types or route.types or self._pipeline.write.has_key:
+            return False
+        named = (*table.partition_fields, *table.sort_fields)
+        is_plain = Shape(route=route, dead_letters=self._pipeline.shape.dead_letters) == self._pipeline.shape
+        return is_plain and all(is_reserved(one.source.partition(".")[0]) for one in named)
 
     def versions(self, key: Callable[[], Struct | None]) -> tuple[tuple[int, Struct], ...]:
         """Return the versions, oldest first; none if no schema is known. Expressions may read the fields of the record's `key`.
