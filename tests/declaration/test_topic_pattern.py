@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from frazil.declaration import (
     Table,
     Tableflow,
     Topic,
+    TopicPattern,
     Upsert,
     canonical,
     each_topic,
@@ -23,7 +25,16 @@ from frazil.declaration import (
 )
 from frazil.declaration.documents.document import document
 from frazil.errors import CatalogUnavailable
-from frazil.job.matched_topics import Matched, matched
+from frazil.job.matched_topics import Matched, Owners, Source
+from frazil.job.matched_topics import matched as matched_sources
+
+
+def matched(
+    patterns: Sequence[TopicPattern], names: Iterable[str], declared: Sequence[Pipeline], owners: Mapping[str, Any]
+) -> Matched:
+    """Return the pipelines of topics of these names, where `owners` has topics, or errors."""
+    stored: Owners = {table: Source(one) if isinstance(one, str) else one for table, one in owners.items()}
+    return matched_sources(patterns, {Source(name) for name in names}, declared, stored)
 
 
 def topics(found: Matched) -> list[str]:

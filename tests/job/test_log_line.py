@@ -15,6 +15,7 @@ FACTS: dict[Event, dict[str, Any]] = {
     Event.JOB_STARTED: {"versions": {"frazil": "0.2.0", "python": "3.11.9"}},
     Event.SCHEMA_EVOLVED: {"changes": ["column a added, string"]},
     Event.TOPICS_MATCHED: {"topics": 2},
+    Event.TYPES_MATCHED: {"types": 2, "types_of": "shop.*"},
 }
 
 

@@ -241,14 +241,15 @@ def test_a_type_with_a_table_stays_one_though_its_subject_is_deleted(shop_of: Sh
     events.produce("shop.events.Paid", [1])
     fine(events.drain())
     paid, subject = events.pipeline("shop.events.Paid"), f"{events.shop.topic}-shop.events.Paid"
-    for permanent in (False, True):
-        events.produce("shop.events.Paid", [2 + permanent])
-        events.shop.registry_admin.delete_subject(subject, permanent=permanent)
-        assert [one.name for one in events.matched().look().pipelines] == [paid.name]
+    events.produce("shop.events.Paid", [2])
+    events.shop.registry_admin.delete_subject(subject)
     assert fine(events.drain())[paid.name].total.waiting == f"waiting for a schema in subject {subject}"
     events.register("shop.events.Paid")
     fine(events.drain())
-    assert (events.found(paid), events.found(events.declared[1])) == ([1, 2, 3], [])
+    assert (events.found(paid), events.found(events.declared[1])) == ([1, 2], [])
+    events.shop.registry_admin.delete_subject(subject)
+    events.shop.registry_admin.delete_subject(subject, permanent=True)
+    assert [one.name for one in events.matched().look().pipelines] == [paid.name]
 
 
 def test_a_type_of_another_topics_subject_lands_once_its_own_is_registered(shop_of: ShopOf) -> None:

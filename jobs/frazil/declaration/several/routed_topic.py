@@ -189,7 +189,8 @@ def _problems(topic: Any, by: By, to: Any, otherwise: Any, shared: Mapping[str, 
         if not isinstance(listed, tuple) or not listed or not all(isinstance(one, str) for one in listed):
             yield Problem(path, "this is not a type", "Write a text, or a tuple of texts")
             continue
-        if isinstance(target, str):
+        is_new = isinstance(target, str) and ("{" in target or any("*" in one for one in listed))
+        if is_new:
             if refusal := table_refusal(target):
                 yield Problem(path, *refusal)
             if sum(isinstance(one, str) for one in to.values()) > 1:

@@ -49,9 +49,9 @@ class SourceRows:
         route, table = self._pipeline.shape.route, self._pipeline.table
         if route is None or not route.new_types or route.types or self._pipeline.write.has_key:
             return False
-        named = (*table.partition_fields, *table.sort_fields)
+        named = [one.source for one in table.partition_fields] + [one.source for one in table.sort_fields]
         is_plain = Shape(route=route, dead_letters=self._pipeline.shape.dead_letters) == self._pipeline.shape
-        return is_plain and all(is_reserved(one.source.partition(".")[0]) for one in named)
+        return is_plain and all(is_reserved(name.partition(".")[0]) for name in named)
 
     def versions(self, key: Callable[[], Struct | None]) -> tuple[tuple[int, Struct], ...]:
         """Return the versions, oldest first; none if no schema is known. Expressions may read the fields of the record's `key`.
