@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
                 subjects=partial(registry.subjects, deleted=True) if registry is not None else None,
                 is_wanted=is_wanted,
             )
-            names += map(of_pattern, range(len(document.patterns)))
+            names += map(of_pattern, range(len(topics.patterns)))
             versions = startup.versions(jvm)
             log({"time": job.clock(), "event": Event.JOB_STARTED.value, "run": job.run, "versions": versions})
             driver = Driver(runtime=versions, missing=_missing(environment, secrets, document))

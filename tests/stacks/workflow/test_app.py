@@ -147,6 +147,16 @@ def test_patterns_of_the_file_are_deployed(refused: Callable[..., str], tmp_path
     assert "patterns[0].match" in refused(**ALL)
 
 
+def test_new_types_of_the_file_are_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "pipelines.py").write_text(
+        "from frazil import *\n"
+        "events = Topic('events', value=Avro(subject_strategy='topic_record'))\n"
+        "to = {'shop.*': 'shop.{name}'}\n"
+        "pipelines = [*routes(events, by=RecordName(), to=to, otherwise=Table('shop.other'))]\n"
+    )
+    assert "the types shop.* of events have no deployment yet. Name each type" in refused(**ALL)
+
+
 @pytest.mark.parametrize("setting", ["FRAZIL_PIPELINES", "FRAZIL_RELEASE"])
 def test_a_file_that_is_not_there_is_an_error_of_one_line(
     refused: Callable[..., str], setting: str, tmp_path: Path
