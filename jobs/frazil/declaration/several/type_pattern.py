@@ -87,14 +87,16 @@ class TypePattern:
         return topic == self.topic and bool(record_type) and self.route.is_new(record_type)
 
     def types_of(self, subjects: Collection[str]) -> Iterator[str]:
-        """Yield the types among the subjects of a registry. Those of topics whose names begin alike have no such names."""
-        prefix, is_named = f"{self.topic}-", not isinstance(self.pipeline.topic.value, JsonSchema)
+        """Yield the types among the subjects of a registry.
+
+        Only a JSON Schema's title may be how the subject of a topic goes on whose name begins alike.
+        """
+        prefix, is_title = f"{self.topic}-", isinstance(self.pipeline.topic.value, JsonSchema)
         for subject in subjects:
             name = subject.removeprefix(prefix)
             if subject.startswith(prefix) and self.matches(self.topic, name):
-                if is_named and not _FULL_NAME.fullmatch(name):
-                    continue
-                yield name
+                if is_title or _FULL_NAME.fullmatch(name):
+                    yield name
 
     def identifier(self, topic: str, record_type: str) -> str:
         """Return the identifier of a matching type's table."""
