@@ -120,6 +120,7 @@ def verify(
     Unchanged files are read once; --fresh reads them again.
     --replay reads the topic again, with Java and on disk.
     --topic: no record is in two tables of a routed topic.
+    With new types it asks the registry which there are.
     Without PIPELINE, all pipelines and the worst exit code.
 
     Exit codes: 0 counted or proven; 1 not proven; 2; 3 the catalog is unavailable; 5 not checked
