@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.declaration import Hmac, Pipeline, Secret, Shape, Table, Topic, Truncate
-from frazil.decode.shape.row_masks import masks_of
+from frazil.declaration import Hmac, Pipeline, Redact, Secret, Shape, Table, Topic, Truncate
+from frazil.decode.shape.row_masks import masked, masks_of
 from frazil.decode.spark_types import spark_struct
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Decimal as DecimalType
@@ -113,3 +113,21 @@ def test_the_edges_of_numbers_are_rounded_toward_zero(spark: SparkSession) -> No
 def test_a_short_secret_is_refused(spark: SparkSession) -> None:
     with pytest.raises(InvalidInput, match="fewer than 16 characters"):
         landed(spark, {"s": _KEYED}, "short")
+
+
+def test_a_field_has_the_masks_of_all_its_names(spark: SparkSession) -> None:
+    """With those of the newest name alone, a field in a renamed struct would stay as it is."""
+    text = Primitive(Kind.STRING)
+    inner = Struct((Field("email", text), Field("phone", text)))
+    row = Struct((Field("client", inner, aliases=("customer",)),))
+    pipeline = Pipeline(
+        topic=Topic("t", value="avro"),
+        table=Table("s.t"),
+        shape=Shape(mask={"client.phone": Redact(), "customer.email": Redact()}),
+    )
+    found = masks_of(pipeline, lambda secret: "")
+    assert found is not None
+    records = spark.createDataFrame([((("a", "b"),),)], f"row {spark_struct(row).simpleString()}")
+    (made,) = records.select(found.row(F.col("row"), row).alias("row")).collect()
+    assert [*made.row.client] == ["***", "***"]
+    assert masked(row, pipeline.shape.masks, "shape.mask") == row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame
@@ -20,7 +21,6 @@ from frazil.decode.spark_types import spark_type
 from frazil.decode.values.leaves import in_years
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import folded
-from frazil.schemas.evolution.field_ids import identified
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside, type_at
 
 _INNER, _OUTER = "_frazil_hmac_inner_", "_frazil_hmac_outer_"
@@ -51,22 +51,34 @@ def masked(row: Struct, masks: Mapping[str, Mask], where: str) -> Struct:
 
 
 def _struct(of: Struct, tree: Tree, path: tuple[str, ...], where: str) -> Struct:
-    found = {each.name: _named(tree, each) for each in of.fields}
-    for name in tree.keys() - found.values():
+    names = {name for each in of.fields for name in _names(each)}
+    for name in tree.keys() - names:
         said = f"there is no field {'.'.join((*path, name))}"
-        raise InvalidInput(said, where=where, do=f"The fields are {', '.join(sorted(found))}")
+        raise InvalidInput(said, where=where, do=f"The fields are {', '.join(sorted(each.name for each in of.fields))}")
     for each in of.fields:
-        if found[each.name] is None and (name := folded(each.source)) in tree:
+        if _of_field(tree, each) is None and (name := folded(each.source)) in tree:
             here, there = (".".join((*path, one)) for one in (each.name, name))
             raise InvalidInput(
                 f"{here} is another field with the name {there}, which is masked", where=where, do=f"Mask {here}, too"
             )
-    return replace(of, fields=tuple(_field(each, tree.get(found[each.name] or ""), path, where) for each in of.fields))
+    return replace(of, fields=tuple(_field(each, _of_field(tree, each), path, where) for each in of.fields))
 
 
-def _named(tree: Tree, of: Field) -> str | None:
-    """Return the name by which masks have a field: its own, or one of before a rename."""
-    return next((name for name in (of.name, *map(folded, of.aliases)) if name in tree), None)
+def _names(of: Field) -> tuple[str, ...]:
+    """Return the names by which masks may have a field: its own, and those of before a rename."""
+    return tuple(dict.fromkeys((of.name, *map(folded, of.aliases))))
+
+
+def _of_field(tree: Tree, of: Field) -> Mask | Tree | None:
+    """Return the mask of a field, or the masks in it: those of all its names."""
+    found = [tree[name] for name in _names(of) if name in tree]
+    return reduce(_both, found) if found else None
+
+
+def _both(one: Mask | Tree, other: Mask | Tree) -> Mask | Tree:
+    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
+        return other if isinstance(one, Mapping) else one
+    return {**other, **one, **{name: _both(one[name], other[name]) for name in one.keys() & other.keys()}}
 
 
 def _field(of: Field, tree: Mask | Tree | None, path: tuple[str, ...], where: str) -> Field:
@@ -169,8 +181,8 @@ class Masks:
     def _fields(self, value: Column, of: Struct, tree: Tree) -> Column:
         made = value  # each value is read from the row as it was: of the growing one, expressions would double
         for each in of.fields:
-            if (name := _named(tree, each)) is not None:
-                made = made.withField(f"`{each.name}`", self._value(value[each.name], each.type, tree[name]))
+            if (inner := _of_field(tree, each)) is not None:
+                made = made.withField(f"`{each.name}`", self._value(value[each.name], each.type, inner))
         return made
 
     def _value(self, value: Column, of: Type, tree: Mask | Tree) -> Column:
@@ -265,29 +277,6 @@ def _now(of: Type | None, path: Sequence[str]) -> list[str]:
             return [name, *_now(element, rest)]
         case MapOf(_, value):
             return [name, *_now(value if name == "value" else None, rest)]
-    return [*path]
-
-
-def named_by_table(table: Struct, source: Struct, path: str) -> str:
-    """Return the path that a column of the table, or a field in it, has in the fields of the topic, by names and numbers."""
-    return ".".join(_by_table(table, source, path.split(".")))
-
-
-def _by_table(of: Type | None, now: Type | None, path: Sequence[str]) -> list[str]:
-    if not path:
-        return []
-    name, *rest = path
-    match now:
-        case Struct(fields):
-            columns = of.fields if isinstance(of, Struct) else ()
-            column, field = (next((each for each in some if each.name == name), None) for some in (columns, fields))
-            field = field or (identified(column, fields) if column is not None else None)
-            of_inner, inner = (one.type if one is not None else None for one in (column, field))
-            return [field.name if field is not None else name, *_by_table(of_inner, inner, rest)]
-        case ListOf(element) if name == "element":
-            return [name, *_by_table(of.element if isinstance(of, ListOf) else None, element, rest)]
-        case MapOf(_, value) if name == "value":
-            return [name, *_by_table(of.value if isinstance(of, MapOf) else None, value, rest)]
     return [*path]
 
 

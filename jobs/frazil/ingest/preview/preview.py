@@ -114,7 +114,7 @@ class _Unwritten(Evolution):
     def _evolved(self) -> Struct:
         table = self._pipeline.table
         if self.exists:
-            self._source.check_names(self._read_key, notes=False)
+            self._source.check_masks(self._read_key)
             current = tables.columns(self._job.iceberg, table.identifier)
             actual = existing_table.layout_of(self._job.iceberg, self._pipeline)
             again = existing_table.columns_to_add(self._pipeline, actual, self.types[1])

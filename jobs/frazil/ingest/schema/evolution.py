@@ -60,7 +60,7 @@ class Evolution:
         self._pipeline, self._job, self._writers = pipeline, job, writers
         layout = pipeline.table.metadata_columns
         self._first = FirstSchemas(pipeline, job)
-        fields, table_rows = lambda: self._key_fields, lambda: self._existing
+        fields, table_rows = lambda: self._key_fields, lambda: self._rows_in(self._existing)
         self._source = SourceRows(pipeline, job, writers, fields, table_rows)
         self._is_keyed, self._names, self._mode = pipeline.write.has_key, pipeline.write.key, mode_of(pipeline)
         table = pipeline.table.identifier
@@ -209,8 +209,8 @@ class Evolution:
     def _evolved(self) -> Struct:
         """Bring the table's schema to what the known versions need; return its columns."""
         table = self._pipeline.table.identifier
-        self._source.check_names(self._read_key, notes=True)
-        self._reports.evolved(evolve(self._job, table, self._needed))
+        with self._source.noted(self._read_key):
+            self._reports.evolved(evolve(self._job, table, self._needed))
         self._table = self._job.iceberg.load(table)
         return tables.columns_of(self._job.iceberg, self._table)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from frazil.declaration import Pipeline, Shape
 from frazil.declaration.checks.column_rules import is_reserved
+from frazil.declaration.options import SchemaEvolution
 from frazil.decode.decoded_columns import ROW
 from frazil.decode.shape.event_times import event_times
 from frazil.decode.shape.row_filter import check_condition, check_fields
@@ -14,11 +17,12 @@ from frazil.decode.shape.row_route import row_route
 from frazil.decode.shape.selection import Selection, check_key, readable, selection
 from frazil.decode.spark_types import spark_struct
 from frazil.decode.writers.writer_schemas import WriterSchemas
-from frazil.errors import IncompatibleSchema
+from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.ingest.setup.existing_table import layout_of
-from frazil.ingest.setup.table_masks import check_masked_key, check_names
+from frazil.ingest.setup.mask_notes import Notes, check_notes, note
+from frazil.ingest.setup.table_masks import check_masked_key
 from frazil.job.context import JobContext
-from frazil.lake.layout import shapes
+from frazil.lake.layout import Layout, shapes
 from frazil.schemas.evolution.table_mapping import Landing, landing
 from frazil.schemas.json_columns import with_texts, with_variants
 from frazil.schemas.types import Struct
@@ -26,6 +30,8 @@ from frazil.schemas.types import Struct
 SELECTED = -2
 """The number of the declared columns among the versions of a table's rows; schema ids are not negative."""
 _NOTHING = Struct(())
+Versions = tuple[tuple[int, Struct], ...]
+Unfit = Mapping[int, IncompatibleSchema]
 
 
 class SourceRows:
@@ -41,7 +47,7 @@ class SourceRows:
     ) -> None:
         self._pipeline, self._job, self._writers = pipeline, job, writers
         self._key_fields, self._table = key_fields, table
-        self._typed: tuple[object, object, Selection | None, Mapping[int, IncompatibleSchema]] = None, None, None, {}
+        self._typed: tuple[object, object, Selection | None, Unfit] = None, None, None, {}
 
     @property
     def needs_none(self) -> bool:
@@ -69,13 +75,58 @@ class SourceRows:
             return None
         fields = key()
         if self._typed[:2] != (versions, fields):
-            source = landing(_NOTHING, versions)
-            self._typed = versions, fields, self._selection(source, versions, fields), source.incompatible
+            self._typed = versions, fields, *self._fitting(versions, fields)
         return self._typed[2]
 
-    def _selection(
-        self, source: Landing, versions: Sequence[tuple[int, Struct]], fields: Struct | None
-    ) -> Selection | None:
+    def _fitting(self, versions: Versions, fields: Struct | None) -> tuple[Selection | None, Unfit]:
+        """Return the declared columns of the versions that fit the table together, and why the others do not.
+
+        A column that was made of something else before is for the declaration to change: then all versions are returned.
+        """
+        made, unfit = self._made(versions, fields)
+        if made is None or (problem := self._misfit(made)) is None:
+            return made, unfit
+        wrong = [one for one in made.outputs if self._misfit(replace(made, outputs=(one,))) is not None]
+        if not all(one.is_kept for one in wrong):
+            return made, unfit
+        fit = next(
+            (versions[:n] for n in range(len(versions) - 1, 0, -1) if not self._problem(versions[:n], fields)), ()
+        )
+        others = dict[int, IncompatibleSchema]()
+        for one in versions[len(fit) :]:
+            if (found := self._problem((*fit, one), fields)) is not None:
+                others[one[0]] = found
+            else:
+                fit = (*fit, one)
+        if not fit:  # nothing is decoded, so the columns are those that fit
+            made = replace(made, outputs=tuple(one for one in made.outputs if one not in wrong))
+            return made, dict.fromkeys((number for number, _ in versions), problem)
+        made, unfit = self._made(fit, fields)
+        return made, {**unfit, **others}
+
+    def _problem(self, versions: Versions, fields: Struct | None) -> IncompatibleSchema | None:
+        """Return why the last of these versions does not fit, or all together do not fit the table."""
+        try:
+            made, unfit = self._made(versions, fields)
+        except InvalidInput:  # a field that the shape names is in a later version, or in none, which is said at the end
+            return None
+        return unfit.get(versions[-1][0]) or self._misfit(made)
+
+    def _misfit(self, made: Selection | None) -> IncompatibleSchema | None:
+        """Return why the declared columns do not fit an existing table."""
+        table, evolution = self._table(), self._pipeline.table.schema_evolution
+        if made is None or not table.fields:
+            return None
+        row = with_variants(made.row) if self._pipeline.table.has_variants else made.row
+        may_add, may_widen = evolution is not SchemaEvolution.FREEZE, evolution is SchemaEvolution.WIDEN
+        return landing(table, ((SELECTED, row),), may_add=may_add, may_widen=may_widen).incompatible.get(SELECTED)
+
+    def _made(self, versions: Versions, fields: Struct | None) -> tuple[Selection | None, Unfit]:
+        """Return the declared columns of versions, and why some do not fit the others."""
+        source = landing(_NOTHING, versions)
+        return self._selection(source, versions, fields), source.incompatible
+
+    def _selection(self, source: Landing, versions: Versions, fields: Struct | None) -> Selection | None:
         pipeline, table = self._pipeline, self._table()
         layout = layout_of(self._job.iceberg, pipeline) if table.fields else None
         had = shapes(layout) if layout is not None else []
@@ -101,7 +152,7 @@ class SourceRows:
         check_condition(self._pipeline, self._job.spark, spark_struct(source))
         event_times(self._pipeline, row, None)
 
-    def decoded(self, landed: Landing, made: Selection | None) -> tuple[Struct, Mapping[int, IncompatibleSchema]]:
+    def decoded(self, landed: Landing, made: Selection | None) -> tuple[Struct, Unfit]:
         """Return the rows that are decoded for a landing, and the writers that do not fit them.
 
         Raises `IncompatibleSchema` if the declared columns do not fit the table, and `InvalidInput` if the newest version lost a
@@ -119,15 +170,25 @@ class SourceRows:
             raise landed.incompatible[SELECTED]
         return made.source, unfit
 
-    def check_names(self, key: Callable[[], Struct | None], *, notes: bool) -> None:
-        """Check the names of masked fields against those that the table has noted; with `notes`, note new ones.
+    def check_masks(self, key: Callable[[], Struct | None]) -> None:
+        """Raise what `check_notes` raises if values without their mask would land in the table as it is."""
+        self._notes(key)
 
-        Raises as `table_masks.check_names` does.
-        """
+    @contextlib.contextmanager
+    def noted(self, key: Callable[[], Struct | None]) -> Iterator[None]:
+        """Check masks before and after the table changes, and note then which of its columns are masked."""
+        self._notes(key)
+        yield
+        if (found := self._notes(key)) is not None:
+            note(self._pipeline, self._job, *found)
+
+    def _notes(self, key: Callable[[], Struct | None]) -> tuple[Layout, Notes] | None:
         made = self.selection(key) if self._pipeline.shape.mask else None
-        if made is not None:
-            actual = layout_of(self._job.iceberg, self._pipeline)
-            check_names(self._pipeline, self._job, actual, made.source, notes=notes)
+        if made is None:
+            return None
+        actual = layout_of(self._job.iceberg, self._pipeline)
+        refused = [row for number, row in self._writers.versions if number in self._typed[3]]
+        return actual, check_notes(self._pipeline, actual, made, refused)
 
     def _check_key(self, made: Selection | None) -> None:
         if made is not None and self._pipeline.shape.mask and (fields := self._key_fields()) is not None:

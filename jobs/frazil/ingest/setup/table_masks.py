@@ -18,7 +18,7 @@ from frazil.declaration.shape import HEADERS, KEY
 from frazil.errors import InvalidInput, MasksDiffer
 from frazil.lake.layout import SHAPES, Layout, shapes
 from frazil.lake.ledger.next_offsets import canonical
-from frazil.schemas.types import Kind, Primitive, Struct, type_at
+from frazil.schemas.types import Kind, Primitive, type_at
 
 if TYPE_CHECKING:
     from frazil.decode.shape.selection import Selection
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 MASK_SECRETS = "frazil.mask-secrets"
 """The table property with the first digits of an HMAC of a fixed text for each secret, by its reference."""
-MASK_NAMES = "frazil.mask-names"
-"""The table property with the names that masked fields got later, by the path of the mask."""
 _DIGITS = 8
 _MAKE_TEXT = ("hmac", "redact")
 
@@ -103,31 +101,6 @@ def check_secrets(pipeline: Pipeline, job: JobContext, actual: Layout) -> None:
         )
     if now.keys() - known.keys():
         _set(pipeline, job, MASK_SECRETS, canonical({**known, **now}))
-
-
-def check_names(pipeline: Pipeline, job: JobContext, actual: Layout, source: Struct, *, notes: bool) -> None:
-    """Raise `InvalidInput` if a masked field has a later name now, and the schema does not say so any more.
-
-    The plain values would land in the column that has the masked ones. `source` are the fields of the topic. Later names are noted
-    in the table with `notes`, and that of a numbered field is known by its number.
-    """
-    from frazil.decode.shape.row_masks import named_by_table, named_now, of_fields  # loads Spark
-
-    masks, known = of_fields(pipeline.shape.masks), dict(json.loads(actual.properties.get(MASK_NAMES, "{}")))
-    names = {path: next(iter(named_now(source, {path: None}))) for path in masks}
-    for path, name in names.items():
-        had = known.get(path, [])
-        if type_at(source, name) is not None:
-            known |= {path: [*had, name]} if name not in (path, *had) else {}
-            continue
-        numbered = named_by_table(actual.row, source, path)
-        if plain := next(
-            (one for one in (*had, numbered) if one not in masks and type_at(source, one) is not None), None
-        ):
-            what = f"{plain} was {path}, which is masked, and the schema does not say so any more"
-            raise InvalidInput(what, where=f"pipeline {pipeline.name}, shape.mask", do=f"Mask {plain}, too")
-    if notes and (text := canonical(known)) != actual.properties.get(MASK_NAMES, "{}"):
-        _set(pipeline, job, MASK_NAMES, text)
 
 
 def _both(pipeline: Pipeline, actual: Layout) -> tuple[dict[str, Any], dict[str, Any]]:
