@@ -346,8 +346,5 @@ def test_without_a_registry_the_types_with_tables_are_known(shop_of: ShopOf) -> 
     events.register("shop.events.Sent")
     lake = Lake(events.shop.lake, Secrets({}).read)
     found: Matched = MatchedTopics(events.patterns, events.declared, lake, tuple).look()
-    assert (found.pipelines, [one.name for one in found.with_tables]) == (
-        (),
-        [events.pipeline("shop.events.Paid").name],
-    )
-    assert found.with_tables == (events.pipeline("shop.events.Paid"),)
+    assert found.pipelines == ()
+    assert found.gone == (events.pipeline("shop.events.Paid"),)

@@ -412,6 +412,82 @@ def test_a_version_that_lost_a_field_of_the_condition_stops(shop_of: ShopOf) -> 
     assert [(row["id"], row["status"]) for row in shop.landed()] == [(1, None)]
 
 
+def test_a_condition_that_is_never_true_by_its_constants_without_the_lost_field_stops(shop_of: ShopOf) -> None:
+    old = record("Order", id="long", status="string", amount="long", ok="boolean", n="long")
+    new = record("Order", id="long", n="long")
+    shop = shop_of(write=Upsert(key="id"), shape=Shape(where="coalesce(amount, 0) > 5"), partitions=1)
+    first = shop.register(old)
+    shop.produce([frame(first, avro(old, {"id": 1, "status": "paid", "amount": 9, "ok": True, "n": 1}))])
+    shop.drain()
+    shop.produce([frame(shop.register(new), avro(new, {"id": 1, "n": 2}))])
+    for condition, field in {
+        "coalesce(amount, 0) > 5": "amount",
+        "ifnull(status, '') = 'paid' and n > 0": "status",
+        "case when status = 'paid' then 'y' else 'n' end = 'y' and coalesce(ok, false)": "ok and status",
+    }.items():
+        shop.pipeline = replace(shop.pipeline, shape=Shape(where=condition))
+        with pytest.raises(InvalidInput, match=f"has no field {field}, "):
+            shop.drain()
+    assert [row["n"] for row in shop.landed()] == [1]
+    shop.pipeline = replace(shop.pipeline, shape=Shape(where="coalesce(amount, 7) > 5"))
+    shop.drain()
+    assert [row["n"] for row in shop.landed()] == [2]
+
+
+@pytest.mark.parametrize(
+    ("write", "effect"),
+    [(Append(), "are filtered"), (Upsert(key="id"), "delete the rows"), (Changelog(key="id"), "land as deletes")],
+)
+def test_a_version_with_the_lost_field_does_not_save_the_records_without_it(
+    shop_of: ShopOf, write: Append | Upsert | Changelog, effect: str
+) -> None:
+    old, new = record("Order", id="long", status="string"), record("Order", id="long")
+    shop = shop_of(write=write, shape=Shape(where="status <> 'test'"), partitions=1)
+    shop.produce([frame(shop.register(old), avro(old, {"id": 1, "status": "paid"}))])
+    shop.drain()
+    shop.produce([frame(shop.register(new), avro(new, {"id": 1}))])
+    with pytest.raises(InvalidInput, match="has no field status") as raised:
+        shop.drain()
+    assert f"register a version with it: records that were written without it {effect}" in str(raised.value.do)
+    again = record("Order", id="long", status=["null", "string"])
+    again["fields"][1]["default"] = None
+    shop.register(again)
+    total = shop.drain()
+    assert (
+        sorted(str(row.get("_op")) for row in shop.landed())
+        == {
+            "are filtered": ["None"],
+            "delete the rows": [],
+            "land as deletes": ["d", "w"],
+        }[effect]
+    )
+    assert bool(total.filtered) == (effect == "are filtered")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"namespace": "com.shop.v2"},
+        {"name": "OrderEvent", "aliases": ["Order"]},
+        {"name": "OrderEvent", "namespace": "com.shop.v2", "aliases": ["com.shop.Order"]},
+    ],
+)
+def test_a_record_of_another_namespace_or_alias_that_lost_a_field_of_the_condition_stops(
+    shop_of: ShopOf, names: dict[str, Any]
+) -> None:
+    old, new = record("Order", id="long", status="string"), record("Order", id="long")
+    old["namespace"] = new["namespace"] = "com.shop"
+    new |= names
+    shop = shop_of(write=Upsert(key="id"), shape=Shape(where="status <> 'test'"), partitions=1)
+    shop.produce([frame(shop.register(old), avro(old, {"id": 1, "status": "paid"}))])
+    shop.drain()
+    shop.produce([frame(shop.register(new), avro(new, {"id": 1}))])
+    with pytest.raises(InvalidInput, match="has no field status") as raised:
+        shop.drain()
+    assert ("If com.shop.v2.Order is another record" in str(raised.value.do)) == ("name" not in names)
+    assert [row["status"] for row in shop.landed()] == ["paid"]
+
+
 def test_a_field_in_upper_case_is_the_column_of_the_condition_in_each_run(shop_of: ShopOf) -> None:
     schema = record("O", Id="long", Kind="string", Cust=record("C", Name="string"))
     condition = "kind = 'k' and cust.name <> 'x' and id >= 0"
@@ -424,7 +500,14 @@ def test_a_field_in_upper_case_is_the_column_of_the_condition_in_each_run(shop_o
 
 
 @pytest.mark.parametrize(
-    "condition", ["lines[0].sku <> 'x'", "element_at(lines, 1).sku <> 'x'", "m['a'].sku = 'a' or lines[0].sku = 'b'"]
+    "condition",
+    [
+        "lines[0].sku <> 'x'",
+        "element_at(lines, 1).sku <> 'x'",
+        "m['a'].sku = 'a' or lines[0].sku = 'b'",
+        "map_values(m)[0].sku <> 'x'",
+        "coalesce(m['a'], m['b']).sku = 'a' and array_max(lines).sku = 'a'",
+    ],
 )
 def test_a_version_that_lost_a_field_inside_a_list_or_map_stops(shop_of: ShopOf, condition: str) -> None:
     def schema(name: str) -> dict[str, Any]:

@@ -33,6 +33,12 @@ from frazil.declaration.checks.sql_expressions import EXAMPLES, row_expression
         "length(a || b) > 1",
         "cast(a as int) + 1 > b",
         "a = 'x' and false",
+        "greatest(a, a.b) > 1",
+        "coalesce(a.b, a.c).d is not null",
+        "map_values(a)[0].b = 1 or array_max(a.b).c = 1",
+        "case when b = 1 then a.b else null end > 1",
+        "if(b = 1, a.b, a.c)[0] > 1",
+        "concat(a.b, a.c)[0] > 1",
     ],
 )
 def test_it_is_never_true_without_the_column(text: str) -> None:
@@ -58,6 +64,10 @@ def test_it_is_never_true_without_the_column(text: str) -> None:
         "nullif(b, a) = 1",
         "b.a = 1",
         "if(a = 'x', b = 1, b = 2)",
+        "coalesce(a, b).c = 1",
+        "coalesce(lower(b), a) = 'x'",
+        "case when b = 1 then a.b else b end > 1",
+        "map_keys(b)[0] = 1",
     ],
 )
 def test_it_may_be_true_without_the_column(text: str) -> None:
@@ -69,6 +79,19 @@ def test_a_field_of_an_element_is_a_place() -> None:
     assert {*expression.places} >= {("lines", "[]", "sku"), ("m", "[]", "sku"), ("a", "b", "[]", "c"), ("n",)}
     assert not expression.may_be_true([("lines", "[]", "sku"), ("m",)])
     assert expression.may_be_true([("lines", "[]"), ("a",)])
+
+
+def test_a_field_of_what_a_function_chooses_is_a_place_of_each_choice() -> None:
+    expression = row_expression("coalesce(a, m['k']).Sku = 'a' and map_values(m)[0].code = 1 and array_min(l).x = 1")
+    assert {*expression.places} >= {("a", "sku"), ("m", "[]", "sku"), ("m", "[]", "code"), ("l", "[]", "x")}
+    assert not row_expression("coalesce(a, m['k']).sku = 'a'").may_be_true([("a", "sku"), ("m", "[]", "sku")])
+    assert row_expression("coalesce(a, m['k']).sku = 'a'").may_be_true([("a", "sku")])
+
+
+def test_an_expression_without_places_has_fields_in_their_place() -> None:
+    sql, replaced = row_expression("coalesce(a.b, c) = m['k'].s or a.b is null").without([("a", "b"), ("m",)], "row")
+    assert replaced == {"_frazil_null0": "`row`.`a`.`b`", "_frazil_null1": "`row`.`m`['k'].`s`"}
+    assert sql == "COALESCE(`row`.`_frazil_null0`, `row`.`c`) = `row`.`_frazil_null1` OR `row`.`_frazil_null0` IS NULL"
 
 
 def test_columns_that_are_null_together_count_together() -> None:

@@ -18,7 +18,7 @@ from frazil.envelopes.debezium import DebeziumEvents
 from frazil.errors import InvalidInput
 from frazil.schemas import avro, protobuf
 from frazil.schemas.connect.connect_types import row_meaning
-from frazil.schemas.evolution.field_ids import is_member
+from frazil.schemas.evolution.field_ids import by_record, is_member
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.evolution.schema_changes import IdentifyColumn, applied
 from frazil.schemas.evolution.table_mapping import Landing, landing
@@ -473,3 +473,40 @@ def test_ids_inside_of_lists_and_maps_are_kept() -> None:
     assert isinstance(a.type.element, MapOf)
     assert isinstance(a.type.element.value, Struct)
     assert a.type.element.value.fields[0].ids == ("R:1:string",)
+
+
+def records_of(*versions: tuple[int, dict[str, Any]]) -> list[list[str]]:
+    """Return the documentation of the versions of each record; each is in a schema of an id."""
+    return [
+        [str(row.fields[0].doc) for row in one] for one in by_record([(of, avro_row(each)) for of, each in versions])
+    ]
+
+
+def version(place: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": "id", "type": "long", "doc": place}], **more}
+
+
+def test_versions_of_one_record_are_found_by_its_names() -> None:
+    assert records_of((1, version("1", "s.A")), (2, version("2", "s.B")), (3, version("3", "s.A"))) == [
+        ["1", "3"],
+        ["2"],
+    ]
+    renamed = version("2", "B", namespace="s", aliases=["A"])
+    assert records_of((1, version("1", "s.A")), (2, renamed), (3, version("3", "s.B"))) == [["1", "2", "3"]]
+    assert records_of((1, version("1", "s.B")), (2, version("2", "s.A")), (3, renamed)) == [["1", "2", "2"]]
+    assert records_of((1, version("1", "s.A")), (2, version("2", "s.v2.A")), (4, version("3", "A"))) == [
+        ["1", "2", "3"]
+    ]
+
+
+def test_records_of_one_name_in_two_namespaces_are_two_if_both_go_on() -> None:
+    one, two = version("1", "s.A"), version("2", "t.A")
+    assert records_of((1, one), (2, two), (3, one)) == [["1", "1"], ["2"]]
+    assert records_of((1, one), (2, two), (3, one), (4, two), (5, version("3", "u.A"))) == [
+        ["1", "1"],
+        ["2", "2"],
+        ["3"],
+    ]
+    assert records_of((1, one), (1, two)) == [["1"], ["2"]], "both are in one schema"
+    tables = [version(table, f"db.{table}.Value") for table in ("orders", "items")]
+    assert records_of(*enumerate(tables)) == [["orders"], ["items"]]

@@ -15,29 +15,51 @@ _VALUE: Values = frozenset({True, False})
 _ANY: Values = frozenset({True, False, None})
 _NULL: Values = frozenset({None})
 _FIRST_VALUE, _OF_ANY_VALUE = ("coalesce", "ifnull", "nvl"), ("concat_ws", "greatest", "least")
+_CHOICES = (*_FIRST_VALUE, "greatest", "least", "concat")
+_ELEMENTS = ("element_at", "array_max", "array_min")
 
 
 ELEMENT = "[]"
 """The part of a path that is an element of a list or a value of a map."""
 
 
-def path_of(tree: Expr) -> Path | None:
-    """Return the column or field that an expression is, in lower case; None for another expression."""
+def paths_of(tree: Expr) -> frozenset[Path]:
+    """Return the columns or fields one of which an expression is, in lower case: null if all are. Empty for another expression."""
     from sqlglot import expressions as e
 
+    found: list[Expr | None]
+    last: tuple[str, ...] = ()
     match node := tree.unnest():
         case e.Column():
-            return tuple(part.name.lower() for part in node.parts)
+            return frozenset({tuple(part.name.lower() for part in node.parts)})
         case e.Dot():
-            inner, last = node.this, node.expression.name.lower()
+            found, last = [node.this], (node.expression.name.lower(),)
         case e.Bracket():
-            inner, last = node.this, ELEMENT
-        case e.Anonymous() if node.name.lower() == "element_at" and node.expressions:
-            inner, last = node.expressions[0], ELEMENT
+            found, last = [node.this], (ELEMENT,)
+        case e.Case():
+            found = [*(each.args["true"] for each in node.args["ifs"]), node.args.get("default")]
+        case e.Anonymous(expressions=[first, *others]):
+            match node.name.lower():
+                case name if name in _ELEMENTS:
+                    found, last = [first], (ELEMENT,)
+                case "map_values" | "nullif":
+                    found = [first]
+                case "if":
+                    found = [*others]
+                case name if name in _CHOICES:
+                    found = [first, *others]
+                case _:
+                    found = []
         case _:
-            return None
-    path = path_of(inner)
-    return None if path is None else (*path, last)
+            found = []
+    parts = [paths_of(each) for each in found if each is not None and not isinstance(each.unnest(), e.Null)]
+    return frozenset((*path, *last) for paths in parts for path in paths) if all(parts) else frozenset()
+
+
+def is_null(tree: Expr, nulls: Collection[Path]) -> bool:
+    """Return whether an expression is a column or field that is null if the columns or fields `nulls` are."""
+    paths = paths_of(tree)
+    return bool(paths) and all(any(path[: len(one)] == one for one in nulls) for path in paths)
 
 
 def may_be(tree: Expr, nulls: Collection[Path]) -> Values:
@@ -50,8 +72,7 @@ def may_be(tree: Expr, nulls: Collection[Path]) -> Values:
     def of(node: Expr) -> Values:
         return may_be(node, nulls)
 
-    path = path_of(tree)
-    if path is not None and any(path[: len(one)] == one for one in nulls):
+    if is_null(tree, nulls):
         return _NULL
     match node := tree.unnest():
         case e.Column():

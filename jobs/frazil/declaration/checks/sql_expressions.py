@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil.declaration.checks.constraints import LONG_MAX, shown
-from frazil.declaration.checks.null_values import may_be, path_of
+from frazil.declaration.checks.null_values import is_null, may_be, paths_of
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 
 if TYPE_CHECKING:
@@ -81,13 +81,28 @@ class RowExpression:
 
     @property
     def places(self) -> tuple[tuple[str, ...], ...]:
-        """The columns and fields that it reads, those inside lists and maps too, as `path_of` has them."""
-        found = (path_of(node) for node in _read(self.text).walk())
-        return tuple(dict.fromkeys(path for path in found if path is not None))
+        """The columns and fields that it reads, those inside lists and maps too, as `paths_of` has them."""
+        found = (path for node in _read(self.text).walk() for path in sorted(paths_of(node)))
+        return tuple(dict.fromkeys(found))
 
     def may_be_true(self, nulls: Collection[tuple[str, ...]]) -> bool:
-        """Return whether it may be true where these `places` are null."""
+        """Return whether it may be true where these `places` are null, by the nulls alone: constants may be anything."""
         return True in may_be(_read(self.text), nulls)
+
+    def without(self, nulls: Collection[tuple[str, ...]], row: str) -> tuple[str, dict[str, str]]:
+        """Return it as Spark's SQL with fields of `row` in place of what these `places` are, and the SQL that each one replaces."""
+        from sqlglot import expressions as e
+
+        names: dict[str, str] = {}
+
+        def replaced(node: Expr) -> Expr:
+            return e.column(name_of(node), quoted=True) if is_null(node, nulls) else node
+
+        def name_of(node: Expr) -> str:
+            return names.setdefault(_rendered(node, row), f"_frazil_null{len(names)}")
+
+        sql = _rendered(_read(self.text).transform(replaced), row)
+        return sql, {name: replaces for replaces, name in names.items()}
 
     @property
     def columns(self) -> tuple[str, ...]:

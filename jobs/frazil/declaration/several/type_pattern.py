@@ -94,9 +94,9 @@ class TypePattern:
         prefix, is_title = f"{self.topic}-", isinstance(self.pipeline.topic.value, JsonSchema)
         for subject in subjects:
             name = subject.removeprefix(prefix)
-            if subject.startswith(prefix) and self.matches(self.topic, name):
-                if is_title or _FULL_NAME.fullmatch(name):
-                    yield name
+            is_name = is_title or _FULL_NAME.fullmatch(name) is not None
+            if subject.startswith(prefix) and is_name and self.matches(self.topic, name):
+                yield name
 
     def identifier(self, topic: str, record_type: str) -> str:
         """Return the identifier of a matching type's table."""

@@ -66,6 +66,29 @@ def has_type(spark: SparkSession, name: str, row: T.StructType, sql: str) -> boo
     return True
 
 
+def may_be_true(
+    spark: SparkSession, row: T.StructType, condition: RowExpression, nulls: Collection[tuple[str, ...]]
+) -> bool:
+    """Return whether a condition over rows of this type may be true where these places are null.
+
+    Spark's optimizer evaluates what depends on the nulls and on constants alone. What fails is true of no record, but rejects it.
+    """
+    if not condition.may_be_true(nulls):
+        return False
+    sql, replaced = condition.without(nulls, _NAME)
+    no_rows = spark.sparkContext.emptyRDD()  # of which the optimizer does not know that they are none
+    rows = spark.createDataFrame(no_rows, T.StructType([T.StructField(_NAME, row, nullable=False)]))
+    with suppress(PySparkException, Py4JJavaError):
+        types = rows.select(*(F.expr(one).alias(name) for name, one in replaced.items())).schema
+        made = F.col(_NAME)
+        for field in types:
+            made = made.withField(field.name, F.lit(None).cast(field.dataType))
+        left = rows.select(made.alias(_NAME)).filter(F.expr(sql))
+        most = cast(Any, left)._jdf.queryExecution().optimizedPlan().maxRows()
+        return bool(most.isEmpty() or most.get() > 0)
+    return True
+
+
 def _type_of(spark: SparkSession, name: str, row: T.StructType, sql: str) -> tuple[T.DataType, Any]:
     """Return the type of an expression, and its analyzed plan. Raises what Spark does when it types or optimises it."""
     found = spark.createDataFrame([], T.StructType([T.StructField(name, row)])).select(F.expr(sql))

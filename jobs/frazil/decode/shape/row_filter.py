@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -11,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.declaration import Field, Pipeline
-from frazil.declaration.checks.null_values import ELEMENT
+from frazil.declaration.checks.null_values import ELEMENT, Path
 from frazil.declaration.checks.sql_expressions import RowExpression
 from frazil.declaration.envelopes import added_columns
 from frazil.decode.decoded_columns import (
@@ -23,19 +24,19 @@ from frazil.decode.decoded_columns import (
     ROW,
     SOURCE,
     WRITE_KIND,
+    schema_id_of,
     writes_row,
 )
 from frazil.decode.keys.row_key import RowKey
-from frazil.decode.shape.expression_types import Asked, has_type, named_by_record, omits, tried, typed
+from frazil.decode.shape.expression_types import Asked, has_type, may_be_true, named_by_record, omits, tried, typed
 from frazil.decode.shape.selection import Selection, readable
 from frazil.decode.spark_types import spark_struct
 from frazil.envelopes.envelope import Operation
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import folded
-from frazil.schemas.evolution.field_ids import identified, record_of
+from frazil.schemas.evolution.field_ids import by_record, identified, record_of
 from frazil.schemas.types import ListOf, MapOf, Struct, Type
 
-_NOTHING = Struct(())
 _HOLDS, _ASKED = "holds", "_frazil_asked"
 
 
@@ -135,24 +136,38 @@ def check_condition(pipeline: Pipeline, spark: SparkSession, row: T.StructType) 
 
 
 def check_fields(
-    pipeline: Pipeline, versions: Sequence[Struct], of_key: Collection[str], table: Struct = _NOTHING
+    pipeline: Pipeline,
+    spark: SparkSession,
+    versions: Sequence[tuple[int, Struct]],
+    source: Struct,
+    key: Struct | None,
+    table: Struct,
 ) -> None:
     """Raise `InvalidInput` if the newest version of a record (names not yet folded) lost fields that the shape needs.
 
     A condition would be true for none of its records, so that upserts would delete their rows; by a route they would have no type.
-    Of columns that are declared there is one version, and the `table` has the columns of before.
+    Expressions read rows of the type `source` and the fields of the record's `key`. Of columns that are declared there is one
+    version, and the `table` has the columns of before.
     """
     condition, route = pipeline.shape.condition, pipeline.shape.route
-    records: dict[frozenset[str], list[Struct]] = {}
-    for row in versions if condition is not None or route is not None else ():
-        records.setdefault(record_of(row), []).append(row)
+    if condition is None and route is None:
+        return
+    records = by_record([(schema_id_of(number), row) for number, row in versions])
     if len(versions) == 1 and not pipeline.topic.value.needs_registry and not pipeline.shape.selected:
-        records = {name: [table, *rows] for name, rows in records.items()}
-    for *earlier, newest in records.values():
-        _check_record(pipeline, earlier, newest, of_key)
+        records = [[table, *rows] for rows in records]
+    of_key = {field.name for field in key.fields} if key is not None else set[str]()
+    row = spark_struct(readable(source, key))
+    for *earlier, newest in records:
+        _check_record(pipeline, earlier, newest, of_key, partial(may_be_true, spark, row))
 
 
-def _check_record(pipeline: Pipeline, earlier: Sequence[Struct], newest: Struct, of_key: Collection[str]) -> None:
+def _check_record(
+    pipeline: Pipeline,
+    earlier: Sequence[Struct],
+    newest: Struct,
+    of_key: Collection[str],
+    possible: Callable[[RowExpression, Collection[Path]], bool],
+) -> None:
     condition, route = pipeline.shape.condition, pipeline.shape.route
 
     def is_lost(path: Sequence[str]) -> bool:
@@ -167,14 +182,27 @@ def _check_record(pipeline: Pipeline, earlier: Sequence[Struct], newest: Struct,
             do=do,
         )
 
-    if condition is not None and (lost := [path for path in condition.places if is_lost(path)]):
-        do = "Declare a condition that is true without it, such as coalesce(new, old) = 'a', or register a version with it"
-        if not condition.may_be_true(lost):
-            refuse("where", (path for path in lost if path[:-1] not in lost), "would match", do)
+    lost = [path for path in condition.places if is_lost(path)] if condition is not None else []
+    if condition is not None and lost and not possible(condition, lost):
+        do = _remedy(pipeline, frozenset[str]().union(*map(record_of, earlier)), record_of(newest))
+        refuse("where", (path for path in lost if path[:-1] not in lost), "would match", do)
     if route is not None and isinstance(route.by, Field):
         path = route.by.path.lower().split(".")
         if is_lost(path):
             refuse("route", [path], "has a type", "Register a version with it")
+
+
+def _remedy(pipeline: Pipeline, earlier: frozenset[str], newest: frozenset[str]) -> str:
+    """Return what to do about a lost field, and about records that are written without it; the names are those of the record."""
+    without_rows = "land as deletes" if pipeline.write.keeps_changes else "are filtered"
+    effect = "delete the rows of their keys" if pipeline.write.replaces_rows else without_rows
+    do = (
+        "Declare a condition that is true without it, such as coalesce(new, old) = 'a', or register a version with it: "
+        f"records that were written without it {effect} even then"
+    )
+    if not earlier or not newest or not earlier.isdisjoint(newest):
+        return do
+    return f"{do}. If {' and '.join(sorted(newest))} is another record than before, route the topic by RecordName()"
 
 
 def _has(of: Type, path: Sequence[str], had: Type | None = None) -> bool:

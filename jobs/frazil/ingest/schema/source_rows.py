@@ -160,9 +160,9 @@ class SourceRows:
         """
         unfit, fields = landed.incompatible if made is None else self._typed[3], self._key_fields()
         if not self._writers.is_in_records:
-            fit = [row for number, row in self._writers.versions if number not in unfit]
-            of_key = {field.name for field in fields.fields} if fields is not None else set[str]()
-            check_fields(self._pipeline, fit, of_key, self._table())
+            fit = [(number, row) for number, row in self._writers.versions if number not in unfit]
+            source = landed.target if made is None else made.source
+            check_fields(self._pipeline, self._job.spark, fit, source, fields, self._table())
         if made is None:
             return landed.target, landed.incompatible
         self._check_key(made)

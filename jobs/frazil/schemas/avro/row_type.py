@@ -64,7 +64,8 @@ def row_type(schema: AvroSchema) -> Struct:
             raise UnreadableSchema(
                 f"types are nested more than {FILE_LEVELS} levels deep in a file", where=field.source
             )
-    return replace(row, origins=(SINGLE_VALUE if schema.is_single_value else (schema.root.name,),))
+    names = SINGLE_VALUE if schema.is_single_value else names_of(schema, Named(schema.root.name))
+    return replace(row, origins=(names,))
 
 
 def _levels(of: Type) -> int:

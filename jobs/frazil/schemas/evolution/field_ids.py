@@ -8,7 +8,8 @@ versions are known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
@@ -22,6 +23,8 @@ _NARROW = {"int": Kind.INT, "float": Kind.FLOAT}
 _PRIMITIVES = {"boolean", "int", "long", "float", "double", "bytes", "string", "array", "map"}
 _UNNAMED = "ConnectDefault"
 """Kafka Connect's converter names a record without a name so; the number that follows changes with other records."""
+_OF_ANY_TABLE = {"Value", "Envelope"}
+"""Debezium's names for the rows and events of each table; the namespace names the table."""
 
 
 def numbered_id(message: str, number: int, type_name: str) -> str:
@@ -37,6 +40,45 @@ def identified(field: Field, among: Sequence[Field]) -> Field | None:
 def record_of(row: Struct) -> frozenset[str]:
     """Return the names of the record that a version describes: its own, or that of its Protobuf message."""
     return frozenset(name for names in row.origins for name in names).union(*map(_scopes, row.fields))
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """A version of a record: its place among all, that of its schema, and the record's names."""
+
+    place: int
+    schema: int
+    names: frozenset[str]
+    row: Struct
+
+
+def by_record(versions: Sequence[tuple[int, Struct]]) -> list[list[Struct]]:
+    """Return the versions of each record, oldest first; each version has the id of its schema.
+
+    A record stays itself under an alias and, as in Avro, in another namespace. Records of the same name in two namespaces are
+    two if a schema has both, or if schemas of the one come before and after the other.
+    """
+    schemas = list(dict.fromkeys(schema for schema, _ in versions))
+    named: list[list[_Version]] = []
+    for place, (schema, row) in enumerate(versions):
+        one = _Version(place, schemas.index(schema), record_of(row), row)
+        same = [
+            each for each in named if any(of.names == one.names or not of.names.isdisjoint(one.names) for of in each)
+        ]
+        joined = sorted((*chain(*same), one), key=lambda each: each.place)
+        named = [*(each for each in named if each not in same), joined]
+    found: list[list[_Version]] = []
+    for versions_of in sorted(named, key=lambda each: each[0].place):
+        alike = [each for each in found if not _last_names(each).isdisjoint(_last_names(versions_of))]
+        if len(alike) == 1 and alike[0][-1].schema < versions_of[0].schema:
+            alike[0].extend(versions_of)
+        else:
+            found.append(versions_of)
+    return [[each.row for each in one] for one in found]
+
+
+def _last_names(versions: Sequence[_Version]) -> set[str]:
+    return {name.rpartition(".")[2] for each in versions for name in each.names} - _OF_ANY_TABLE
 
 
 def is_other(known: Field, field: Field) -> bool:
