@@ -17,7 +17,6 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from functools import partial
 
 from frazil.clients.object_store import ObjectStore
 from frazil.clients.registry.client import Registry
@@ -72,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
                 document.pipelines,
                 lake,
                 job.kafka.names,
-                subjects=partial(registry.subjects, deleted=True) if registry is not None else None,
+                subjects=registry.subjects if registry is not None else None,
                 is_wanted=is_wanted,
             )
             names += map(of_pattern, range(len(topics.patterns)))

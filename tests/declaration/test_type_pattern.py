@@ -77,6 +77,9 @@ def test_types_are_those_of_the_topics_subjects() -> None:
     _, pattern = declared()
     subjects = ["events-shop.Paid", "events-shop.Placed", "events-shop.a-value", "events-value", "events-eu-shop.X"]
     assert [*pattern.types_of([*subjects, "shop.Sent", "events-other.Paid"])] == ["shop.Paid"]
+    *_, of_all = routes(EVENTS, by=RecordName(), to={"*": "lake.{name}"}, otherwise=FIXED)
+    assert isinstance(of_all, TypePattern)
+    assert [*of_all.types_of(["events-key", "events-value", "events-Paid"])] == ["Paid"]
     titles = Topic("events", value=JsonSchema(subject_strategy="topic_record"))
     *_, of_titles = routes(titles, by=RecordName(), to={"* paid": "lake.{type}"}, otherwise=FIXED)
     assert isinstance(of_titles, TypePattern)
@@ -154,3 +157,10 @@ def test_a_type_whose_table_is_anothers_is_refused_alone_and_one_with_a_table_ke
     assert [*kept.refused] == ["events, type shop.a.Paid"]
     other = matched([pattern], sources, pipelines, {"lake.e_sent": Source("elsewhere")})
     assert "lake.e_sent is the table of the topic elsewhere" in str(other.refused["events, type shop.Sent"])
+
+
+def test_types_whose_subjects_are_deleted_take_their_places_last() -> None:
+    pipelines, pattern = declared(most=1)
+    sources = [Source("events", name) for name in ("shop.Gone", "shop.Sent")]
+    found = matched([pattern], sources, pipelines, {}, sources[:1])
+    assert ([one.name for one in found.pipelines], [*found.refused]) == (["e_sent"], ["events, type shop.Gone"])

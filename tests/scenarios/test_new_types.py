@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import pytest
@@ -104,8 +103,7 @@ class Events:
     def matched(self) -> MatchedTopics:
         """Return the types that the registry has."""
         lake, registry = Lake(self.shop.lake, Secrets({}).read), self.shop.registry()
-        subjects = partial(registry.subjects, deleted=True)
-        return MatchedTopics(self.patterns, self.declared, lake, tuple, subjects=subjects)
+        return MatchedTopics(self.patterns, self.declared, lake, tuple, subjects=registry.subjects)
 
     def drain(self, **overrides: Any) -> dict[str, Outcome]:
         """Land all records by one run."""
@@ -252,6 +250,18 @@ def test_a_type_with_a_table_stays_one_though_its_subject_is_deleted(shop_of: Sh
     assert [one.name for one in events.matched().look().pipelines] == [paid.name]
 
 
+def test_a_type_that_comes_after_retention_is_compared_from_where_its_table_begins(shop_of: ShopOf) -> None:
+    events = Events(shop_of(partitions=1))
+    events.produce("shop.events.Placed", [1, 2, 3])
+    fine(events.drain())
+    events.shop.delete_records(2)
+    events.produce("shop.events.Paid", [4, 5])
+    fine(events.drain())
+    assert (events.found(events.declared[0]), events.found("shop.events.Paid")) == ([1, 2, 3], [4, 5])
+    proof = events.proof()
+    assert (proof.outcome, proof.is_complete, proof.offsets, proof.landed) == ("proven", True, 3, 3)
+
+
 def test_a_type_of_another_topics_subject_lands_once_its_own_is_registered(shop_of: ShopOf) -> None:
     events = Events(shop_of())
     foreign = events.register("shop.events.Paid", f"another-{events.shop.topic}-value")
@@ -326,11 +336,11 @@ def test_a_run_waits_for_a_registry_that_does_not_answer(shop_of: ShopOf) -> Non
     matched = events.matched()
     answers, ask = iter([RegistryUnavailable("it does not answer", where="registry", do="Start it")]), matched._subjects
 
-    def subjects() -> Sequence[str]:
+    def subjects(*, deleted: bool) -> Sequence[str]:
         if error := next(answers, None):
             raise error
         assert ask is not None
-        return [*ask()]
+        return [*ask(deleted=deleted)]
 
     matched._subjects = subjects
     with Following(events.shop, topics=matched, declared=events.declared) as run:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +17,11 @@ if TYPE_CHECKING:
     from frazil.job.matched_topics import MatchedTopics
 
 Names = Callable[[], Collection[str]]
+Subjects = Callable[..., Collection[str]]
 KAFKA_SECONDS = REGISTRY_SECONDS = 5.0
 
 
-def topics_of(found: Found, place: Environment, names: Names, subjects: Names | None = None) -> MatchedTopics:
+def topics_of(found: Found, place: Environment, names: Names, subjects: Subjects | None = None) -> MatchedTopics:
     """Return the topics and types of the patterns of a file in an environment, from those that there are.
 
     Without the registry's `subjects` only types that have a table are known.
@@ -78,9 +78,9 @@ def with_topics(found: Found, env: str) -> tuple[Pipeline, ...]:
             note(f"topics of patterns are not listed: {error}", "yellow")
             return ()
 
-    def subjects() -> Collection[str]:
+    def subjects(*, deleted: bool) -> Collection[str]:
         try:
-            return ask() if ask is not None else ()
+            return ask(deleted=deleted) if ask is not None else ()
         except RegistryUnavailable as error:
             note(f"types of patterns are not listed: {error}", "yellow")
             return ()
@@ -91,12 +91,12 @@ def with_topics(found: Found, env: str) -> tuple[Pipeline, ...]:
     return (*found.pipelines, *matched.pipelines, *matched.with_tables)
 
 
-def _subjects(place: Environment) -> Names | None:
-    """Return what lists the subjects of an environment's registry, deleted ones too; None if it has no registry."""
+def _subjects(place: Environment) -> Subjects | None:
+    """Return what lists the subjects of an environment's registry; None if it has none."""
     from frazil.clients.registry.client import Registry
     from frazil.clients.registry.http import RetryPolicy
 
     if place.registry is None:
         return None
     retry = RetryPolicy(total_seconds=REGISTRY_SECONDS, attempt_seconds=REGISTRY_SECONDS, attempts=2)
-    return partial(Registry.of(place.registry, command_secrets(), retry=retry).subjects, deleted=True)
+    return Registry.of(place.registry, command_secrets(), retry=retry).subjects

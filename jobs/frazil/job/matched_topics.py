@@ -71,9 +71,13 @@ Owners = Mapping[str, "Source | FrazilError"]
 
 
 def matched(
-    patterns: Sequence[Pattern], sources: Collection[Source], declared: Iterable[Pipeline], owners: Owners
+    patterns: Sequence[Pattern],
+    sources: Collection[Source],
+    declared: Iterable[Pipeline],
+    owners: Owners,
+    last: Collection[Source] = (),
 ) -> Matched:
-    """Return the pipelines of patterns, where `sources` exist.
+    """Return the pipelines of patterns, where `sources` exist. Those in `last` come after the others.
 
     A declared pipeline has its topic before each pattern, and a pattern before those after it. A topic or type that has its table
     keeps it, so that a new one takes neither its table nor its place below the bound.
@@ -86,7 +90,7 @@ def matched(
     for pattern in patterns:
         own = {source for source in {*sources, *stored.values()} - taken if pattern.matches(*source)}
         old = {source for source in own if stored.get(pattern.identifier(*source)) == source}
-        found = sorted(own & {*sources, *old}, key=lambda source: (source not in old, source))
+        found = sorted(own & {*sources, *old}, key=lambda source: (source not in old, source in last, source))
         taken.update(found)
         tables = Counter(pattern.identifier(*source) for source in found)
         room = pattern.most
@@ -157,8 +161,9 @@ def _collision(
 class MatchedTopics:
     """The topics and types that match some patterns. `names` returns the names of the topics that exist.
 
-    `subjects` returns the subjects of the registry, deleted ones too. Without it no types are looked for, and those with a table
-    are as topics that do not exist any more. `is_wanted` says of a pipeline's name whether it is to run.
+    `subjects` returns the subjects of the registry, with `deleted=True` softly deleted ones, too. Without it no types are looked
+    for, and those with a table are as topics that do not exist any more. `is_wanted` says of a pipeline's name whether it is to
+    run.
     """
 
     def __init__(
@@ -168,7 +173,7 @@ class MatchedTopics:
         lake: Lake,
         names: Callable[[], Collection[str]],
         *,
-        subjects: Callable[[], Collection[str]] | None = None,
+        subjects: Callable[..., Collection[str]] | None = None,
         is_wanted: Callable[[str], bool] = lambda name: True,
     ) -> None:
         self.patterns = patterns
@@ -176,6 +181,7 @@ class MatchedTopics:
         self._subjects = subjects
         self._types = tuple(one for one in patterns if isinstance(one, TypePattern))
         self._seen: frozenset[Source] | None = None
+        self._deleted: frozenset[Source] = frozenset()
         self._owners = dict[str, Source]()
 
     def look(self) -> Matched:
@@ -195,15 +201,19 @@ class MatchedTopics:
         if len(self._types) < len(self.patterns):
             found = {Source(name) for name in self._names() if any(one.matches(name) for one in self.patterns)}
         if self._types and self._subjects is not None:
-            subjects = self._subjects()
-            found |= {Source(one.topic, name) for one in self._types for name in one.types_of(subjects)}
+            every, known = (self._types_of(self._subjects(deleted=deleted)) for deleted in (True, False))
+            self._deleted = frozenset(every - known)
+            found |= every | known
         return frozenset(found)
+
+    def _types_of(self, subjects: Collection[str]) -> set[Source]:
+        return {Source(one.topic, name) for one in self._types for name in one.types_of(subjects)}
 
     def _matched(self, sources: frozenset[Source]) -> Matched:
         owners = self._owners_now()
         # A topic may have records of a type whose subject is deleted.
         kept = {one for one in owners.values() if isinstance(one, Source) and one.type} if self._subjects else set()
-        found = matched(self.patterns, {*sources, *kept}, self._declared, owners)
+        found = matched(self.patterns, {*sources, *kept}, self._declared, owners, self._deleted)
         is_known = all(isinstance(owner, Source) for owner in owners.values())
         self._seen = sources if is_known else None  # else the next look reads the others again
         live, gone, lost = (

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -249,7 +248,7 @@ def run(
         registry = Registry.of(place.registry, secrets) if place.registry else None
         with progress.live(err()) if progress else nullcontext():
             sink = progress or log_lines(secrets.redactor)
-            subjects = partial(registry.subjects, deleted=True) if registry is not None else None
+            subjects = registry.subjects if registry is not None else None
             is_open = found.every_pattern and not names
             topics = topics_of(found, place, job.kafka.names, subjects) if is_open else None
             if follow:
