@@ -18,6 +18,7 @@ from tests.support.keyed_topic import record
 from tests.support.proto import protobuf
 from tests.support.shop import Shop, ShopOf, avro, frame
 from tests.support.topics import redeclared
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 PROTO = 'syntax = "proto3"; message P { int64 id = 1; %s }'
@@ -72,6 +73,8 @@ def refused(shop: Shop, what: str) -> None:
 
 
 FILES: dict[str, tuple[tuple[Any, ...], str, str]] = {
+    "back to a name of before": ((named(("mail", "email")), named(("email",))), "mail", "email"),
+    "the first alias only": ((named(("mail", "email")), named(("contact", "email"))), "mail", "contact"),
     "a chain of aliases": (tuple(named(one) for one in CHAIN), "email", "contact"),
     "a new field with the masked name": (
         (named(("email",)), named(("mail", "email")), named(("mail",), ("email",))),
@@ -233,6 +236,47 @@ def test_a_column_of_select_gets_no_plain_value_of_another_field(shop_of: ShopOf
     shop.pipeline = masked
     take_masks(shop)
     assert {row["address"] for row in shop.landed()} == {hidden("plain")}
+
+
+LINES = {"email": "string", "phone": "string"}
+
+
+def of_lines(shop: Shop, *numbers: int) -> None:
+    """Produce orders with a list and a map of texts."""
+    line, value = record("Line", **LINES), record("Value", **LINES)
+    of = record("Order", id="long")
+    of["fields"] += [
+        {"name": "lines", "type": {"type": "array", "items": line}},
+        {"name": "m", "type": {"type": "map", "values": value}},
+    ]
+    schema_id = shop.register(of)
+    for number in numbers:
+        one = dict.fromkeys(LINES, f"plain{number}")
+        shop.produce([frame(schema_id, avro(of, {"id": number, "lines": [one], "m": {"a": one}}))])
+
+
+INSIDE = ("lines[0].{}", "array_join(lines.{}, ',')", "lines.{}[0]", "map_values(m).{}[0]", "element_at(lines, 1).{}")
+
+
+@pytest.mark.parametrize("made", first_short([*INSIDE]))
+def test_a_column_made_of_a_list_gets_no_plain_value_of_another_field(shop_of: ShopOf, made: str) -> None:
+    mask = {"lines.element.email": KEYED, "m.value.email": KEYED}
+    shop = shop_of(shape=Shape(select=f"id, {made.format('email')} as address", mask=mask), partitions=1)
+    of_lines(shop, 1)
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, shape=Shape(select=f"id, {made.format('phone')} as address", mask=mask))
+    of_lines(shop, 2)
+    refused(shop, "lands in the column address, which has values that the mask of")
+
+
+@pytest.mark.parametrize("made", first_short([*INSIDE]))
+def test_a_key_made_of_a_list_is_of_its_masked_values(shop_of: ShopOf, made: str) -> None:
+    mask = {"lines.element.email": Redact(), "m.value.email": Redact()}
+    select = f"id, {made.format('email')} as k"
+    shop = shop_of(write=Upsert(key="k"), shape=Shape(select=select, mask=mask), partitions=1)
+    of_lines(shop, 1, 2)
+    with pytest.raises(InvalidInput, match="several keys"):
+        shop.drain()
 
 
 @pytest.mark.parametrize("select", ["*", "* except ({})"])

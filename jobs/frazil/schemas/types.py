@@ -6,7 +6,7 @@ Writer schemas are converted to a `Struct`; versions of one subject are merged t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import cast
@@ -205,6 +205,20 @@ def becomes(column: Scalar, new: Scalar) -> bool:
         case Primitive(a), Primitive(b):
             return (a, b) in _BECOMES
     return False
+
+
+def full_path(row: Type, path: Sequence[str]) -> tuple[str, ...]:
+    """Return a path of fields with `element` and `value` where it goes through lists and maps; `[]` may stand for these."""
+    if not path:
+        return ()
+    match row:
+        case Struct(fields):
+            inner = next((field.type for field in fields if field.name == path[0]), None)
+            return (path[0], *(full_path(inner, path[1:]) if inner is not None else path[1:]))
+        case ListOf(inner) | MapOf(_, inner):
+            name = "element" if isinstance(row, ListOf) else "value"
+            return (name, *full_path(inner, path[1:] if path[0] == "[]" else path))
+    return tuple(path)
 
 
 def type_at(row: Struct, path: str) -> Type | None:

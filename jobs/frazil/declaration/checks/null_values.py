@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,6 +54,40 @@ def paths_of(tree: Expr) -> frozenset[Path]:
             found = []
     parts = [paths_of(each) for each in found if each is not None and not isinstance(each.unnest(), e.Null)]
     return frozenset((*path, *last) for paths in parts for path in paths) if all(parts) else frozenset()
+
+
+def reads_of(tree: Expr) -> Iterator[Path]:
+    """Yield the columns and fields that an expression reads, in lower case; a column as a whole where more is not known."""
+    from sqlglot import expressions as e
+
+    match node := tree.unnest():
+        case e.Column():
+            yield from paths_of(node)
+        case e.Dot() | e.Bracket() if _is_field(node):
+            yield from paths_of(node)
+        case e.Anonymous(expressions=[_, *others]) if _is_field(node):
+            yield from paths_of(node)
+            for each in others:
+                yield from reads_of(each)
+        case _:
+            for each in node.iter_expressions():
+                yield from reads_of(each)
+    for index in node.expressions if isinstance(node, e.Bracket) else ():
+        yield from reads_of(index)
+
+
+def _is_field(tree: Expr) -> bool:
+    """Return whether an expression is a column or what is in one."""
+    from sqlglot import expressions as e
+
+    match node := tree.unnest():
+        case e.Column():
+            return True
+        case e.Dot() | e.Bracket():
+            return _is_field(node.this)
+        case e.Anonymous(expressions=[first, *_]):
+            return node.name.lower() in (*_ELEMENTS, "map_values") and _is_field(first)
+    return False
 
 
 def is_null(tree: Expr, nulls: Collection[Path]) -> bool:

@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil.declaration.checks.constraints import LONG_MAX, shown
-from frazil.declaration.checks.null_values import is_null, may_be, paths_of
+from frazil.declaration.checks.null_values import is_null, may_be, paths_of, reads_of
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class RowExpression:
 
     @property
     def paths(self) -> tuple[tuple[str, ...], ...]:
-        """The columns that it reads, each with the fields in it."""
-        return tuple(dict.fromkeys(tuple(map(str.lower, path)) for path in _paths(_read(self.text))))
+        """The columns that it reads, each with the fields in it, those inside lists and maps too, as `paths_of` has them."""
+        return tuple(dict.fromkeys(reads_of(_read(self.text))))
 
     @property
     def places(self) -> tuple[tuple[str, ...], ...]:

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from frazil.declaration.checks.null_values import ELEMENT
 from frazil.declaration.checks.sql_expressions import RowExpression
 from frazil.decode.decoded_columns import UNAVAILABLE
 from frazil.decode.keys.row_key import RowKey
@@ -73,20 +74,40 @@ def may_be_true(
 
     Spark's optimizer evaluates what depends on the nulls and on constants alone. What fails is true of no record, but rejects it.
     """
-    if not condition.may_be_true(nulls):
+    several = [
+        path for path in nulls if _is_of_several(row, path)
+    ]  # a field of all elements is a list of nulls, not null
+    if not condition.may_be_true([path for path in nulls if path not in several]):
         return False
     sql, replaced = condition.without(nulls, _NAME)
     no_rows = spark.sparkContext.emptyRDD()  # of which the optimizer does not know that they are none
     rows = spark.createDataFrame(no_rows, T.StructType([T.StructField(_NAME, row, nullable=False)]))
     with suppress(PySparkException, Py4JJavaError):
         types = rows.select(*(F.expr(one).alias(name) for name, one in replaced.items())).schema
-        made = F.col(_NAME)
-        for field in types:
-            made = made.withField(field.name, F.lit(None).cast(field.dataType))
-        left = rows.select(made.alias(_NAME)).filter(F.expr(sql))
-        most = cast(Any, left)._jdf.queryExecution().optimizedPlan().maxRows()
-        return bool(most.isEmpty() or most.get() > 0)
+        for value in (None, (), (None,), (None, None)) if several else (None,):
+            made = F.col(_NAME)
+            for field in types:
+                is_list = value is not None and isinstance(field.dataType, T.ArrayType)
+                known = F.array(*(F.lit(None) for _ in value or ())) if is_list else F.lit(None)
+                made = made.withField(field.name, known.cast(field.dataType))
+            left = rows.select(made.alias(_NAME)).filter(F.expr(sql))
+            most = cast(Any, left)._jdf.queryExecution().optimizedPlan().maxRows()
+            if most.isEmpty() or most.get() > 0:
+                return True
+        return False
     return True
+
+
+def _is_of_several(of: T.DataType, path: Sequence[str]) -> bool:
+    """Return whether a path goes through a list or map without naming an element."""
+    match of:
+        case T.StructType() if path:
+            inner = next((field.dataType for field in of.fields if field.name == path[0]), None)
+            return inner is not None and _is_of_several(inner, path[1:])
+        case T.ArrayType() | T.MapType() if path:
+            inner = of.elementType if isinstance(of, T.ArrayType) else of.valueType
+            return path[0] != ELEMENT or _is_of_several(inner, path[1:])
+    return False
 
 
 def _type_of(spark: SparkSession, name: str, row: T.StructType, sql: str) -> tuple[T.DataType, Any]:

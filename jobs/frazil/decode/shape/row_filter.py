@@ -218,9 +218,9 @@ def _has(of: Type, path: Sequence[str], had: Type | None = None) -> bool:
             )
             found = now or (identified(before, fields) if before is not None else None)
             return found is not None and _has(found.type, path[1:], before.type if before is not None else None)
-        case ListOf(inner) | MapOf(_, inner) if path[0] == ELEMENT:
+        case ListOf(inner) | MapOf(_, inner):
             of_had = had.element if isinstance(had, ListOf) else had.value if isinstance(had, MapOf) else None
-            return _has(inner, path[1:], of_had)
+            return _has(inner, path[1:] if path[0] == ELEMENT else path, of_had)
     return True
 
 

@@ -20,7 +20,7 @@ from frazil.decode.shape.row_masks import lost, masked, masks_inside, named_now,
 from frazil.decode.spark_types import row_type, spark_struct
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import folded
-from frazil.schemas.types import Field, Struct
+from frazil.schemas.types import Field, Struct, full_path
 
 _NO_COLUMNS = Struct(())
 M = TypeVar("M")
@@ -88,7 +88,7 @@ class Selection:
             for output in self.outputs
             if output.is_called(names)
             for path, mask in now
-            if any(_is_inside(read, path.split(".")) for read in output.paths)
+            if any(_is_inside(full_path(self.source, read), path.split(".")) for read in output.paths)
         ]
 
 

@@ -21,7 +21,7 @@ from frazil.lake.ledger.next_offsets import canonical
 from frazil.lake.tables import change_layout
 from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.evolution.schema_changes import columns_of
-from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
+from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type, full_path
 
 MASKED = "frazil.masked"
 """The table property with the masks of each column by its id, and the names and ids of each masked field by the parts of its path.
@@ -136,7 +136,8 @@ def _known(row: Struct, known: Sequence[Sequence[str]]) -> list[list[str]]:
     found = [set(names) for names in known]
     for _, fields in _fields_of(row, known):
         for names, field in zip(found, fields, strict=True):
-            names |= {field.name, folded(field.source), *field.ids} if field is not None else set()
+            if field is not None:
+                names |= {field.name, *map(folded, (field.source, *field.aliases)), *field.ids}
     return [sorted(names) for names in found]
 
 
@@ -147,10 +148,12 @@ def _places(table: Struct, made: Selection) -> Iterator[tuple[str, Sequence[Path
         if (column := columns.get(output.field.name)) is None:
             continue
         if output.value is not None:
-            same = ((path, output.paths, True) for path, _ in _leaves(column.type, column.type, (column.name,), ()))
-            yield from same if output.paths else ()
+            reads = [full_path(made.source, path) for path in output.paths]
+            same = ((path, reads, True) for path, _ in _leaves(column.type, column.type, (column.name,), ()))
+            yield from same if reads else ()
         else:
-            for path, source in _leaves(column.type, output.field.type, (column.name,), output.path):
+            of = full_path(made.source, output.path)
+            for path, source in _leaves(column.type, output.field.type, (column.name,), of):
                 yield path, (source,), False
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.clients.secrets import reference
 from frazil.declaration import Hmac, Pipeline, Secret
+from frazil.declaration.checks.null_values import ELEMENT
 from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.shape import HEADERS, KEY
 from frazil.errors import InvalidInput, MasksDiffer
@@ -54,7 +55,8 @@ def keeps_columns(pipeline: Pipeline, actual: Layout) -> bool:
     of_key = list(_paths_of_key(pipeline))
     for path in (path for path in {**had, **now} if had.get(path) != now.get(path)):
         parts, is_of_row = path.split("."), path != KEY and not path.startswith(HEADERS)
-        is_of_key = path == KEY or any(each[: len(parts)] == parts[: len(each)] for each in of_key)
+        inside = [part for part in parts if part not in ("element", "value")]
+        is_of_key = path == KEY or any(each[: len(inside)] == inside[: len(each)] for each in of_key)
         if pipeline.write.has_key and is_of_key:
             return False
         made_text, makes_text = (side.get(path, {}).get("type") in _MAKE_TEXT for side in (had, now))
@@ -115,12 +117,12 @@ def _differing(had: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _paths_of_key(pipeline: Pipeline) -> Iterator[list[str]]:
-    """Yield what the columns of the declared key are made of, as far as the declaration says."""
+    """Yield what the columns of the declared key are made of, as far as the declaration says: names, without elements."""
     names = pipeline.write.key or ()
     yield from ([name] for name in names)
     for one in pipeline.shape.selected:
         if one.value is not None and one.name in names:
-            yield from map(list, one.value.paths)
+            yield from ([part for part in path if part != ELEMENT] for path in one.value.paths)
 
 
 def _column(pipeline: Pipeline, parts: list[str]) -> str:
