@@ -173,6 +173,22 @@ def test_partitions_that_are_added_meanwhile_are_read_from_their_beginning(shop_
     assert (found.outcome, found.is_complete) == ("proven", True)
 
 
+def test_a_table_that_is_dropped_meanwhile_is_made_again(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    pipelines = _, paid = by_field(shop, otherwise="filter")
+    shop.produce([row("paid", 0), row("placed", 0)])
+    drained(shop, pipelines)
+    run = shop.ingestion(paid)
+    shop.produce([row("placed", 1)])
+    run.poll()
+    for identifier in paid.tables:
+        shop.spark.sql(f"DROP TABLE IF EXISTS {shop.lake.catalog.name}.{identifier} PURGE")
+    shop.produce([row("paid", 2)])
+    run.drain()
+    drained(shop, pipelines, deep=True)
+    assert ids(shop, paid) == [0, 2]
+
+
 def test_an_operator_decides_about_records_behind_held_batches(shop_of: ShopOf) -> None:
     """The newest entry of the ledger is a decision already."""
     shop = shop_of(partitions=1)

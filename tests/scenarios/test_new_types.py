@@ -262,6 +262,31 @@ def test_a_type_that_comes_after_retention_is_compared_from_where_its_table_begi
     assert (proof.outcome, proof.is_complete, proof.offsets, proof.landed) == ("proven", True, 3, 3)
 
 
+def test_a_partition_without_records_is_the_same_in_all_tables(shop_of: ShopOf) -> None:
+    events = Events(shop_of(partitions=1))
+    events.produce("shop.events.Placed", range(4))
+    fine(events.drain())
+    events.shop.add_partitions(2)
+    events.register("shop.events.Later")
+    fine(events.drain())
+    events.assert_complete()
+
+
+def test_a_record_whose_schema_is_registered_later_is_a_row_and_a_dead_letter_of_others(shop_of: ShopOf) -> None:
+    events = Events(shop_of(partitions=1))
+    foreign = record("shop.events.Later", id="long", **{f"of_{events.shop.topic}": ["null", "string"]})
+    schema_id = events.register("shop.events.Paid") + 1
+    events.shop.produce([frame(schema_id, avro(foreign, {"id": 5}))])
+    fine(events.drain())
+    subject = f"{events.shop.topic}-shop.events.Later"
+    assert events.shop.registry_admin.register(subject, json.dumps(foreign)) == schema_id
+    fine(events.drain())
+    assert events.found("shop.events.Later") == [5]
+    proof = events.proof()
+    assert (proof.outcome, proof.offsets, proof.landed, proof.also_landed) == ("proven", 1, 1, 1)
+    assert proof.dead_lettered - proof.repeated - proof.also_landed == 0
+
+
 def test_a_type_of_another_topics_subject_lands_once_its_own_is_registered(shop_of: ShopOf) -> None:
     events = Events(shop_of())
     foreign = events.register("shop.events.Paid", f"another-{events.shop.topic}-value")

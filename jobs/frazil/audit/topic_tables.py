@@ -27,9 +27,10 @@ class TopicVerification:
     """The comparison of a topic's tables, over the offsets that all pipelines of its route have read.
 
     `landed` are rows of append tables; tables with a key, `states` of them, are not compared. `dead_lettered` are dead letters, of
-    which `repeated` are those of a record that is one in several tables. `nowhere` are offsets with neither: gaps, records that
-    each table filtered or skipped, and those of tables with a key. `is_complete` says that these were compared with what the tables
-    count, which is possible where all have read the same offsets. `waits` are pipelines without a table yet.
+    which `repeated` are those of a record that is one in several tables, and `also_landed` those of one that is a row of another
+    table. `nowhere` are offsets with neither: gaps, records that each table filtered or skipped, and those of tables with a key.
+    `is_complete` says that these were compared with what the tables count, which is possible where all have read to the same
+    offsets. `waits` are pipelines without a table yet.
     """
 
     topic: str
@@ -39,6 +40,7 @@ class TopicVerification:
     landed: int = 0
     dead_lettered: int = 0
     repeated: int = 0
+    also_landed: int = 0
     nowhere: int = 0
     states: int = 0
     is_complete: bool = False
@@ -107,8 +109,10 @@ def verify_topic(
         found.findings.append(Finding(flaw=Flaw.NOT_COMPARED, where=f"topic {topic}", what=what))
     findings, total, is_complete = found.findings, Tally(), False
     if not findings:
-        is_complete = not found.waits and all(_ends(one) == _ends(found.reads[0]) for one in found.reads)
-        are_same = all(one == found.reads[0] for one in found.reads)
+        every = {p for one in found.reads for p in one}  # a table may have no partition that has no record
+        reads = [{p: one.get(p, Range(0, 0)) for p in every} for one in found.reads]
+        is_complete = not found.waits and all(one[p].end == reads[0][p].end for one in reads for p in every)
+        are_same = all(one == reads[0] for one in reads)
         ranges = {p: [one] for p, one in common.items()}
         counted = Counting(found.sources, ranges, topic=topic, deep=False, remembered=None).run()
         sums: dict[int, Tally] = {}
@@ -133,6 +137,7 @@ def verify_topic(
         landed=total.landed,
         dead_lettered=total.dead_lettered + total.pending,
         repeated=total.doubled_dead.number,
+        also_landed=total.both.number,
         nowhere=total.absent.number,
         states=sum(one.write.has_key for one in pipelines),
         is_complete=is_complete,
@@ -168,10 +173,6 @@ def _load(pipeline: Pipeline, tables: Tables, found: _Tables) -> None:
 def _ranges(totals: Totals, end: Offsets) -> dict[int, Range]:
     """Return the offsets that a pipeline has read, by partition."""
     return {p: Range(one.start, end.at.get(p, one.start)) for p, one in totals.at.items()}
-
-
-def _ends(read: Mapping[int, Range]) -> dict[int, int]:
-    return {p: one.end for p, one in read.items()}
 
 
 def _common(reads: Sequence[Mapping[int, Range]]) -> dict[int, Range]:

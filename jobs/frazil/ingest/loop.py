@@ -207,8 +207,9 @@ class Ingestion:
         self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
 
     def _is_at(self, offsets: Offsets | None) -> bool:
-        """Return whether the table has just these offsets."""
-        newest = entry(self.job.iceberg.load(self.pipeline.table.identifier), self.pipeline.name)
+        """Return whether the table has just these offsets; it has none if it was dropped."""
+        name = self.pipeline.table.identifier
+        newest = entry(self.job.iceberg.load(name), self.pipeline.name) if self.job.iceberg.exists(name) else None
         return newest is not None and newest.end is not None and newest.end.same_as(offsets)
 
     def _stage_next(

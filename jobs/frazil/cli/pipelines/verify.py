@@ -203,7 +203,7 @@ def _print_topic(found: TopicVerification) -> None:
     """Print what the tables of a topic have together: the result in the first line, then what is wrong."""
     begin, style = f"{WORDS[found.outcome]} topic {found.topic}: ", "bold red"
     if found.outcome == "proven":
-        style, dead = "bold green", found.dead_lettered - found.repeated
+        style, dead = "bold green", found.dead_lettered - found.repeated - found.also_landed
         parts = [(found.landed, "landed"), (dead, "dead-lettered")]
         parts.append((found.nowhere, "in tables with a key, filtered or gaps" if found.states else "filtered or gaps"))
         sum_ = " + ".join(f"{number(count)} {name}" for count, name in parts if count or name == "landed")
@@ -220,6 +220,11 @@ def _print_topic(found: TopicVerification) -> None:
     if found.repeated:
         what = "dead letters are of records that several tables have rejected, such as those of an unknown schema"
         say(f"{number(found.repeated)} {what}", "dim", to=out())
+    if found.also_landed:
+        what = (
+            "records are rows of a table and dead letters of another, such as those whose schema was registered later"
+        )
+        say(f"{number(found.also_landed)} {what}", "dim", to=out())
 
 
 def _announce(pipeline: Pipeline, estimate: Estimate) -> None:
