@@ -208,7 +208,7 @@ def becomes(column: Scalar, new: Scalar) -> bool:
 
 
 def full_path(row: Type, path: Sequence[str]) -> tuple[str, ...]:
-    """Return a path of fields with `element` and `value` where it goes through lists and maps; `[]` may stand for these."""
+    """Return a path of fields with `element` and `value` where it goes through lists and maps; it may have `[]` for these."""
     if not path:
         return ()
     match row:

@@ -57,7 +57,7 @@ def paths_of(tree: Expr) -> frozenset[Path]:
 
 
 def reads_of(tree: Expr) -> Iterator[Path]:
-    """Yield the columns and fields that an expression reads, in lower case; a column as a whole where more is not known."""
+    """Yield the columns and fields that an expression reads, in lower case: only the column where more is not known."""
     from sqlglot import expressions as e
 
     match node := tree.unnest():
