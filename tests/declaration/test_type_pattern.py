@@ -79,15 +79,17 @@ def test_types_are_those_of_the_topics_subjects() -> None:
     assert [*pattern.types_of([*subjects, "shop.Sent", "events-other.Paid"])] == ["shop.Paid"]
     *_, of_all = routes(EVENTS, by=RecordName(), to={"*": "lake.{name}"}, otherwise=FIXED)
     assert isinstance(of_all, TypePattern)
-    assert [*of_all.types_of(["events-key", "events-value", "events-Paid"])] == ["Paid"]
+    assert [*of_all.types_of(["events-key", "events-value", "events-Paid", "events-eu-Paid"])] == ["Paid"]
+    assert [of_all.route.is_new(name) for name in ("key", "value", "eu-Paid", "Paid")] == [False, False, False, True]
     titles = Topic("events", value=JsonSchema(subject_strategy="topic_record"))
     *_, of_titles = routes(titles, by=RecordName(), to={"* paid": "lake.{type}"}, otherwise=FIXED)
     assert isinstance(of_titles, TypePattern)
-    assert [*of_titles.types_of(["events-Order paid", "events-Order sent"])] == ["Order paid"]
+    subjects = ["events-Order paid", "events-Order sent", "events-eu-Order paid"]
+    assert [*of_titles.types_of(subjects)] == ["Order paid"]
     assert of_titles.identifier("events", "Order paid") == "lake.order_paid"
 
 
-@pytest.mark.parametrize("name", ["shop.Placed", "shopXPaid", "a.shop.Paid", ""])
+@pytest.mark.parametrize("name", ["shop.Placed", "shopXPaid", "a.shop.Paid", "shop.eu-shop.Paid", ""])
 def test_what_does_not_match(name: str) -> None:
     _, pattern = declared()
     assert not pattern.matches("events", name)

@@ -14,6 +14,8 @@ from frazil.declaration.checks.problems import Problem
 
 _PATH = matching(r"[^.`]+(\.[^.`]+)*", "the path of a field", "Write it like type or event.type")
 _NAME = matching(r"(?s).{1,256}", "the name of a header", "Write 1 to 256 characters")
+_OF_TOPIC = ("key", "value")
+"""How the names of subjects of a topic's keys and values end, which are no types."""
 _TYPE = matching(r"(?s).{1,512}", "a type", "Write 1 to 512 characters")
 
 
@@ -68,7 +70,7 @@ class Route:
     others: Annotated[tuple[Annotated[str, _TYPE], ...], "The types of the topic's other tables."] = ()
     new_types: Annotated[
         tuple[Annotated[str, _TYPE], ...] | None,
-        "Further types that have tables of their own, those to come included; `*` is any text.",
+        "Further types that have tables of their own, those to come included; `*` is any text without `-`.",
     ] = None
     rest: Annotated[Chosen[Rest], "What happens here to records of other types than these."] = default(Rest.FILTER)
     undecodable: Annotated[
@@ -101,7 +103,9 @@ class Route:
         return name not in self.others and self._is_new(name)
 
     def _is_new(self, name: str) -> bool:
-        return any(re.fullmatch(re.escape(one).replace(r"\*", ".*"), name, re.DOTALL) for one in self.new_types or ())
+        """Return whether a type is one of `new_types`: a subject with a further `-` may be that of another topic's type."""
+        some = self.new_types if self.new_types is not None and name not in _OF_TOPIC else ()
+        return any(re.fullmatch(re.escape(one).replace(r"\*", "[^-]*"), name) for one in some)
 
     def is_others(self, name: str) -> bool:
         """Return whether a type is that of another table."""

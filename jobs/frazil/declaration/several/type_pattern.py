@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Annotated
@@ -21,8 +20,6 @@ from frazil.declaration.start import At, Earliest
 EXAMPLE = "type"
 """The type, and the name of the table, in the pipeline that all new types share."""
 PLACEHOLDERS = ("type", "name")
-_SIDES = ("key", "value")
-_FULL_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
 
 def table_refusal(text: str) -> Refusal | None:
@@ -88,16 +85,10 @@ class TypePattern:
         return topic == self.topic and bool(record_type) and self.route.is_new(record_type)
 
     def types_of(self, subjects: Collection[str]) -> Iterator[str]:
-        """Yield the types among the subjects of a registry, without the topic's own subjects, such as that of its keys.
-
-        Only a JSON Schema's title may be how the subject of a topic goes on whose name begins alike.
-        """
-        prefix, is_title = f"{self.topic}-", isinstance(self.pipeline.topic.value, JsonSchema)
-        for subject in subjects:
-            name = subject.removeprefix(prefix)
-            is_name = name not in _SIDES and (is_title or _FULL_NAME.fullmatch(name) is not None)
-            if subject.startswith(prefix) and is_name and self.matches(self.topic, name):
-                yield name
+        """Yield the types among the subjects of a registry."""
+        prefix = f"{self.topic}-"
+        names = (subject.removeprefix(prefix) for subject in subjects if subject.startswith(prefix))
+        yield from (name for name in names if self.matches(self.topic, name))
 
     def identifier(self, topic: str, record_type: str) -> str:
         """Return the identifier of a matching type's table."""
