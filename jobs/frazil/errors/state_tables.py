@@ -163,7 +163,7 @@ class MasksDiffer(DecisionRequired):
         what = f"the declared masks are others than those of the table, whose rows stay as they are: {paths}"
         do = "Declare the masks as before, or name another table and delete this one"
         if not may_accept:
-            what += ". The new ones give a key other values, or a column another type, as far as the table knows it"
+            what += ". The new ones may give a key other values, or a column another type, as far as the table knows it"
             do = "Declare the masks as before, of renamed fields by the earlier names, or name another table and delete this one"
         return cls(what, pipeline=pipeline, events=("mask-from-now-on",) if may_accept else (), do=do, table=table)
 

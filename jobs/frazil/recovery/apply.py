@@ -111,8 +111,9 @@ class _Accepting:
             if not masks_differ(self.pipeline, self._layout()):
                 raise not_happened(self.event, f"pipeline {self.pipeline.name}")
             if not keeps_columns(self.pipeline, self._layout()):
-                what = "the masks give a key other values, or a column another type, as far as the table knows it"
-                do = "Declare the masks as before, or name another table and delete this one"
+                what = "the masks may give a key other values, or a column another type, as far as the table knows it"
+                do = "Declare the masks as before, of renamed fields by the earlier names"
+                do = f"{do}, or name another table and delete this one"
                 raise InvalidInput(what, where=f"pipeline {self.pipeline.name}, shape.mask", do=do)
             return Acceptance(self.event, committed, committed)
         if self.event is Accepted.REMEMBERED_DELETES_LOST:
