@@ -56,7 +56,7 @@ def test_every_event_is_taken() -> None:
     progress = Progress(("orders",))
     facts: dict[str, Any] = {
         "read": 1, "rejected": {}, "skipped": {}, "lag": 0, "freshness_seconds": None, "message": "", "changes": (),
-        "topics": 1, "topic": "a.*",
+        "topics": 1, "topic": "a.*", "types": 2, "types_of": "shop.*",
     }  # fmt: skip
     for name in Event:
         progress(event(name, 1.0, **facts))
