@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from frazil.audit.topic_tables import TopicVerification, verify_topic
+from frazil.clients.registry.client import Registry
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import (
@@ -28,7 +29,8 @@ from frazil.declaration import (
     WriteMode,
     routes,
 )
-from frazil.errors import InvalidInput, RegistryUnavailable
+from frazil.errors import InvalidInput, RegistryUnavailable, RejectedRecords
+from frazil.exit_codes import Exit, exit_of
 from frazil.ingest import runner
 from frazil.ingest.guard import Outcome
 from frazil.job.matched_topics import Matched, MatchedTopics
@@ -385,3 +387,30 @@ def test_without_a_registry_the_types_with_tables_are_known(shop_of: ShopOf) -> 
     found: Matched = MatchedTopics(events.patterns, events.declared, lake, tuple).look()
     assert found.pipelines == ()
     assert found.gone == (events.pipeline("shop.events.Paid"),)
+
+
+def test_a_drain_without_the_registry_ends_as_a_service_that_is_away(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(self: Registry, *, deleted: bool = False) -> Sequence[str]:
+        raise RegistryUnavailable("it does not answer", where="registry", do="Start it")
+
+    events = Events(shop_of())
+    monkeypatch.setattr(Registry, "subjects", away)
+    with pytest.raises(RegistryUnavailable) as raised:
+        events.drain()
+    assert exit_of(raised.value) is Exit.SERVICE_UNAVAILABLE
+
+
+@pytest.mark.parametrize("on_error", ["dead_letter", "suspend"])
+def test_a_record_of_an_unknown_id_is_one_of_each_new_type(shop_of: ShopOf, on_error: str) -> None:
+    events = Events(shop_of(partitions=1), on_error=on_error, max_rejected_percent=100)
+    events.shop.produce([frame(999_999, b"")])
+    events.produce("shop.events.Paid", [1])
+    ended = events.drain()
+    names = [one.name for one in (*events.declared, events.pipeline("shop.events.Paid"))]
+    if on_error == "suspend":
+        assert {name for name, one in ended.items() if isinstance(one.error, RejectedRecords)} == {*names}
+    else:
+        assert [dict(fine(ended)[name].total.rejected) for name in names] == [{"unknown_schema": 1}] * 3
+        assert events.found("shop.events.Paid") == [1]

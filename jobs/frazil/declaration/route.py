@@ -15,7 +15,7 @@ from frazil.declaration.checks.problems import Problem
 _PATH = matching(r"[^.`]+(\.[^.`]+)*", "the path of a field", "Write it like type or event.type")
 _NAME = matching(r"(?s).{1,256}", "the name of a header", "Write 1 to 256 characters")
 _OF_TOPIC = ("key", "value")
-"""How the names of subjects of a topic's keys and values end, which are no types."""
+"""The last parts of the subjects of a topic's keys and values. A type has another name."""
 _TYPE = matching(r"(?s).{1,512}", "a type", "Write 1 to 512 characters")
 
 
@@ -94,7 +94,7 @@ class Route:
 
     @property
     def of_topic(self) -> Hashable:
-        """What the tables of one route have in common: how records are divided."""
+        """The division of the topic's records. All tables of one route have the same."""
         named = frozenset(name for name in (*self.types, *self.others) if not self._is_new(name))
         return self.by, named, self.new_types
 

@@ -100,13 +100,12 @@ def matched(
             if source in sources and room < 0:
                 number = sum(1 for one in found if one in sources)
                 what = f"the pattern {pattern.match} matches {number} {source.noun}s, and most is {pattern.most}"
-                refused[str(source)] = InvalidInput(what, where=where, do=f"Raise most, or {instead}")
+                refused[str(source)] = InvalidInput(what, where=where, do=f"Raise most. Otherwise: {instead}")
                 continue
             try:
                 pipeline = pattern.pipeline_of(*source)
             except InvalidDeclaration as invalid:
-                do = f"{instead[0].upper()}{instead[1:]}"
-                refused[str(source)] = InvalidInput(str(invalid), where=where, do=do)
+                refused[str(source)] = InvalidInput(str(invalid), where=where, do=instead)
                 continue
             table = pipeline.table.identifier
             if table in unread and tables[table] > 1:
@@ -124,8 +123,8 @@ def matched(
 def _instead(source: Source) -> str:
     """Return what to do with a topic or type that cannot have a table by its pattern."""
     if source.type:
-        return f"name {source.type} in `to`, with another table"
-    return f"exclude {source.topic}, and declare it as a pipeline with another table"
+        return f"Name {source.type} in `to`, with another table"
+    return f"Exclude {source.topic}, and declare it as a pipeline with another table"
 
 
 def _unread(patterns: Iterable[Pattern], table: str) -> Pipeline:
@@ -141,8 +140,7 @@ def _collision(
     source: Source, pipeline: Pipeline, writers: Iterable[Pipeline], stored: Mapping[str, Source]
 ) -> InvalidInput | None:
     """Return why the table of a topic or type is another one's."""
-    mine, where, instead = pipeline.table.identifier, f"topic {source}", _instead(source)
-    do = f"{instead[0].upper()}{instead[1:]}"
+    mine, where, do = pipeline.table.identifier, f"topic {source}", _instead(source)
     if mine.endswith(DEAD_LETTERS_SUFFIX):
         return InvalidInput(f"{mine} is where a table keeps its dead letters", where=where, do=do)
     for writer in writers:
@@ -192,7 +190,7 @@ class MatchedTopics:
         return self._matched(self._matching()) if self.patterns else Matched()
 
     def look_for_new(self) -> Matched | None:
-        """Return what `look` does if others match than in the last one; it needs a request to Kafka and the registry otherwise."""
+        """Return what `look` does if others match than in the last one; it asks Kafka and the registry otherwise."""
         sources = self._matching()
         return None if sources == self._seen else self._matched(sources)
 

@@ -76,12 +76,12 @@ class RowExpression:
 
     @property
     def paths(self) -> tuple[tuple[str, ...], ...]:
-        """The columns that it reads, each with the fields in it, those inside lists and maps too, as `paths_of` has them."""
+        """The columns that it reads, each with the fields in it, those inside lists and maps too, as `reads_of` has them."""
         return tuple(dict.fromkeys(reads_of(_read(self.text))))
 
     @property
     def places(self) -> tuple[tuple[str, ...], ...]:
-        """The columns and fields that it reads, those inside lists and maps too, as `paths_of` has them."""
+        """The columns and fields that any part of it is, as `paths_of` has them: `c.a`, and `c`, too."""
         found = (path for node in _read(self.text).walk() for path in sorted(paths_of(node)))
         return tuple(dict.fromkeys(found))
 

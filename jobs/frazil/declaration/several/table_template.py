@@ -19,7 +19,7 @@ def placeholders(template: str) -> list[str]:
 
 
 def template_refusal(text: str, example: str) -> Refusal | None:
-    """Return why a text is no template of tables, one for each `example`, such as `topic`."""
+    """Return the refusal of a text that is not a template of tables, one for each `example`, such as `topic`."""
     like = f"Write it like 'shop.{{{example}}}'"
     namespace, dot, name = text.partition(".")
     if not dot or not re.fullmatch("[a-z0-9_]{1,255}", namespace):

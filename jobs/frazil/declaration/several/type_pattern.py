@@ -23,7 +23,7 @@ PLACEHOLDERS = ("type", "name")
 
 
 def table_refusal(text: str) -> Refusal | None:
-    """Return why a text is no template of the tables of types."""
+    """Return the refusal of a text that is not a template of the tables of types."""
     return template_refusal(text, EXAMPLE)
 
 
@@ -71,7 +71,7 @@ class TypePattern:
 
     @property
     def route(self) -> Route:
-        """What the routes of all types share."""
+        """The route that all types share."""
         assert self.pipeline.shape.route is not None
         return self.pipeline.shape.route
 

@@ -80,7 +80,7 @@ def may_be_true(
     if not condition.may_be_true([path for path in nulls if path not in several]):
         return False
     sql, replaced = condition.without(nulls, _NAME)
-    no_rows = spark.sparkContext.emptyRDD()  # of which the optimizer does not know that they are none
+    no_rows = spark.sparkContext.emptyRDD()  # the optimizer does not see that it is empty
     rows = spark.createDataFrame(no_rows, T.StructType([T.StructField(_NAME, row, nullable=False)]))
     with suppress(PySparkException, Py4JJavaError):
         types = rows.select(*(F.expr(one).alias(name) for name, one in replaced.items())).schema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -89,9 +90,8 @@ class SourceRows:
         wrong = [one for one in made.outputs if self._misfit(replace(made, outputs=(one,))) is not None]
         if not all(one.is_kept for one in wrong):
             return made, unfit
-        fit = next(
-            (versions[:n] for n in range(len(versions) - 1, 0, -1) if not self._problem(versions[:n], fields)), ()
-        )
+        lengths = range(1, len(versions))
+        fit = versions[: bisect_left(lengths, True, key=lambda n: self._problem(versions[:n], fields) is not None)]
         others = dict[int, IncompatibleSchema]()
         for one in versions[len(fit) :]:
             if (found := self._problem((*fit, one), fields)) is not None:
@@ -105,7 +105,7 @@ class SourceRows:
         return made, {**unfit, **others}
 
     def _problem(self, versions: Versions, fields: Struct | None) -> IncompatibleSchema | None:
-        """Return why the last of these versions does not fit, or all together do not fit the table."""
+        """Return why the last of these versions does not fit the others, or why all together do not fit the table."""
         try:
             made, unfit = self._made(versions, fields)
         except InvalidInput:  # a field that the shape names is in a later version, or in none, which is said at the end

@@ -1,4 +1,4 @@
-"""What a table remembers of masked fields: which of its columns have their values, and the names and numbers that they had.
+"""The notes of a table on masked fields: the columns that have their values, and the names and numbers that the fields had.
 
 A schema may say no more what a field was. So each column with masked values gets values with the same mask only, and a field that
 once was a masked one stays masked where it has no column: dead letters show it, too.
@@ -32,7 +32,7 @@ Path = tuple[str, ...]
 
 
 class Notes(NamedTuple):
-    """What the property has."""
+    """The content of the property."""
 
     columns: dict[str, list[str]]
     fields: dict[str, list[list[str]]]
@@ -93,8 +93,8 @@ def _hidden(pipeline: Pipeline, source: Struct) -> dict[Path, str]:
 def _masked(of: Type, path: Path, masks: Sequence[tuple[list[str], str]]) -> Iterator[tuple[Path, str]]:
     for name, names, inner in _inside(of):
         some = [(parts[1:], mask) for parts, mask in masks if parts[0] in names]
-        if whole := [mask for parts, mask in some if not parts]:
-            yield (*path, name), whole[0]
+        if own := [mask for parts, mask in some if not parts]:
+            yield (*path, name), own[0]
         elif some:
             yield from _masked(inner, (*path, name), some)
 
