@@ -64,13 +64,15 @@ class Cases:
         row = self._official(source)
         if row != REJECTED and body[:1] == b"\0" and len(body) > 4:
             behind = io.BytesIO(body[5:])
-            if self._official(behind) != REJECTED and not behind.read():
+            if self._official(behind, unicode_errors="replace") != REJECTED and not behind.read():
                 raise Unclear
         return REJECTED if source.read() else row
 
-    def _official(self, source: io.BytesIO) -> Any:
+    def _official(self, source: io.BytesIO, unicode_errors: str = "strict") -> Any:
         try:
-            value = fastavro.schemaless_reader(source, self._parsed, return_record_name=True)
+            value = fastavro.schemaless_reader(
+                source, self._parsed, return_record_name=True, handle_unicode_errors=unicode_errors
+            )
         except Unclear:
             raise
         except Exception:  # noqa: BLE001 - fastavro raises whatever it meets

@@ -9,6 +9,7 @@ import json
 import re
 import struct
 from decimal import Decimal as Dec
+from decimal import localcontext
 from random import Random
 from typing import Any
 
@@ -46,7 +47,7 @@ STRINGS = (
 OTHERS = ("null", "true", "false", "{}", "[]", '{"a": 1}', "[1.5]", "nul", "01", "1.", "NaN", "'a'")
 _INSTANT = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d+)?([Zz]|[+-]\d\d:?\d\d)", re.ASCII)
 _HALF = re.compile("[\ud800-\udfff]")
-_LONG_WITH_EXPONENT = re.compile(r"[\d.]{16,}[eE]|[\d.]{39,}")
+_LONG_WITH_EXPONENT = re.compile(r"(?:\d{16,}|\d[\d.]{16,})[eE]|\d{39,}|\d[\d.]{39,}")
 _PAST_A_DOUBLE = re.compile(r"[eE]\+?\d{3}|\d{200}")
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -216,9 +217,11 @@ def _decimal(value: Any) -> Dec:
     if not isinstance(value, Number) or isinstance(value, Constant):
         raise Rejected
     exact = Dec(value)
-    if exact.adjusted() > 35 or exact != round(exact, 2):
-        raise Rejected
-    return round(exact, 2)
+    with localcontext() as context:
+        context.prec = 400
+        if exact.adjusted() > 35 or exact != round(exact, 2):
+            raise Rejected
+        return round(exact, 2)
 
 
 def _double(value: Any, *, is_float: bool) -> str:

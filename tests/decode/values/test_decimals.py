@@ -202,3 +202,30 @@ def test_a_decimal_is_its_number_or_its_record_is_rejected(
             assert list(row["either"].values()) == [value, None], case
             text = json.loads(row["tree"]["next"]["next"]["next"], parse_float=Decimal, parse_int=Decimal)
             assert text["v"] == value, case
+
+
+@pytest.mark.spark
+def test_fifteen_digits_with_an_exponent_are_the_number_as_written(spark: SparkSession, seed: int) -> None:
+    dice = Random(seed)
+    texts = ["695387965557018E3", "6.95387965557018E17", "-6.95387965557018E-12", "2E23", "2.0E-3", "1e0", "0.00001E30"]
+    for _ in range(1500):
+        digits = str(dice.randrange(10 ** dice.randrange(1, 15), 10**15))
+        at, exponent = dice.randrange(1, len(digits) + 1), dice.randrange(-16, 18)
+        text = f"{digits[:at]}.{digits[at:] or 0}E{exponent}"
+        texts.append(f"{digits}E{exponent}" if len(digits) == 15 and text.startswith(f"{digits}.") else text)
+    columns = [(38, 0), (38, 30), (38, 19)]
+    readers = [
+        (made.body(landing(Struct(()), [(1, made.row)]).target), 10 ** (precision - scale), scale)
+        for precision, scale in columns
+        for made in [type_of("json_schema numeric", leaf("json_schema numeric", precision, scale))]
+    ]
+    bodies = spark.createDataFrame(
+        [(n, bytearray(f'{{"x": {t}}}', "utf-8")) for n, t in enumerate(texts)], "n int, b binary"
+    )
+    found = bodies.select("n", *[at_once(r, F.col("b")).alias(f"r{at}") for at, (r, _, _) in enumerate(readers)])
+    for row in found.collect():
+        number = Decimal(texts[row["n"]])
+        for at, (_, end, scale) in enumerate(readers):
+            fits = abs(number) < end and number == value_of(int(number.scaleb(scale)), scale)
+            assert row[f"r{at}"]["_decoded"] == fits, (texts[row["n"]], scale)
+            assert not fits or row[f"r{at}"]["x"] == number, (texts[row["n"]], scale)

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 _PLAIN = r"^(-?\d+)(?:\.0+)?$"
-_PAST_ITS_DIGITS = r"[\d.]{16,}[eE]|[\d.]{39,}"
+_PAST_ITS_DIGITS = r"(?:\d{16,}|\d[\d.]{16,})[eE]|\d{39,}|\d[\d.]{39,}"
+"""More than 15 digits with an exponent, or more than 38; a point is not a digit."""
 _TO_NOTHING = r"[1-9][\d.]*[eE]-\d{3}"
 """Without the digits past its own, a double is 0 only where the number is, or below 1e-308."""
 _EXACT = float(2**53)

@@ -116,8 +116,14 @@ def is_ambiguous(of: Type) -> bool:
 
 
 def decimal(raw: Column, of: Decimal) -> Column:
-    """Return the decimal that a variant is; null if it is none that the type holds."""
-    number = F.try_variant_get(raw, "$", f"decimal({of.precision},{of.scale})")
+    """Return the decimal that a variant is; null if it is none that the type holds.
+
+    A double is read by its first 15 digits: Java writes more of some numbers before version 19 (JDK-4511638), 6.9538796555701798E17
+    for 6.95387965557018E17.
+    """
+    kind = f"decimal({of.precision},{of.scale})"
+    digits = F.format_string("%.14e", F.try_variant_get(raw, "$", "double"))
+    number = F.when(is_double(raw), digits.try_cast(kind)).otherwise(F.try_variant_get(raw, "$", kind))
     if not isinstance(of, NumberOrBytes):
         return number
     octets = F.try_to_binary(F.try_variant_get(raw, "$", "string"), F.lit("base64"))
@@ -132,10 +138,15 @@ def is_exact(raw: Column, of: Decimal, text: Column) -> Column:
     kind, value = F.schema_of_variant(raw), decimal(raw, of)
     scale = F.regexp_extract(kind, r"^DECIMAL\(\d+,(\d+)\)$", 1)
     is_same = value.cast("double") == F.try_variant_get(raw, "$", "double")
-    is_double = (kind == "DOUBLE") & is_same & integers.keeps_digits(raw, text)
+    is_exact_double = is_double(raw) & is_same & integers.keeps_digits(raw, text)
     is_decimal = kind.startswith("DECIMAL") & (scale.try_cast("int") <= of.scale)
-    is_number = (kind == "BIGINT") | is_decimal | is_double
+    is_number = (kind == "BIGINT") | is_decimal | is_exact_double
     return value.isNotNull() & (is_number | is_text(raw) if isinstance(of, NumberOrBytes) else is_number)
+
+
+def is_double(raw: Column) -> Column:
+    """Return whether a variant is a number with an exponent, or one that no decimal holds."""
+    return F.schema_of_variant(raw) == "DOUBLE"
 
 
 def is_text(raw: Column) -> Column:
