@@ -25,13 +25,14 @@ from frazil.declaration.documents.document import Document, parse_document, pars
 from frazil.declaration.environment import Environment
 from frazil.exit_codes import Exit, exit_of_all
 from frazil.ingest import runner
-from frazil.ingest.reporting import metrics, proof_writer
+from frazil.ingest.reporting import proof_writer
 from frazil.ingest.reporting.events import Event
 from frazil.job import entry_point, startup
 from frazil.job import startup as missing_objects
 from frazil.job.matched_topics import MatchedTopics
 from frazil.job.session import heed_the_jvm, open_job
 from frazil.lake.read.stored_tables import Lake
+from frazil.metrics import emf
 from frazil.release.manifest import expected as expected_runtime
 from frazil.rollout.run_proof import Driver, of_pattern
 
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
             jvm = startup.SessionJvm(job.spark, job.iceberg)
             startup.check_jvm(expected, jvm)
             heed_the_jvm(job.spark, stopping)
-            log = entry_point.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
+            log = entry_point.log(secrets, lambda event: emf.lines(event, environment.metrics_namespace))
             names = [pipeline.name for pipeline in pipelines]
             lake = Lake(environment, secrets.read)
             topics = MatchedTopics(

@@ -23,6 +23,7 @@ from tests.support.change_events import ChangeEvents
 from tests.support.connectors import delete_connector
 from tests.support.guides import Terminal, block, blocks, on_session
 from tests.support.kafka_broker import KafkaBroker
+from tests.support.otlp_receiver import OtlpReceiver
 from tests.support.secure_kafka import PASSWORD, USER, SecureKafka, secure_kafka
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -113,6 +114,27 @@ def test_dead_letters_are_found_repaired_and_landed_in_another_table(terminal: C
     at = terminal("clicks-project")
     at.run(blocks("dead-letters.md"))
     assert json.loads(at.printed)["totals"]["rejected_24h"] == 1
+
+
+def test_the_metrics_of_the_guide_are_written(terminal: Callable[..., Terminal]) -> None:
+    at = terminal("visits-project")
+    at.skipped = ("frazil local up", "frazil run --all --follow")
+    *until_metrics, shown, otlp, written = blocks("monitoring.md")
+    at.run(until_metrics)
+    lines = (at.folder / "frazil.prom").read_text().splitlines()
+    assert set(shown.text.splitlines()) <= set(lines)
+    with OtlpReceiver() as receiver:
+        at.replaced = {"http://127.0.0.1:4318": receiver.url}
+        (line,) = otlp.commands
+        name, _, url = at.here(line).removeprefix("export ").partition("=")
+        with pytest.MonkeyPatch.context() as variables:
+            variables.setenv(name, url)
+            at.command("frazil run visits --metrics-file frazil.prom")
+    assert receiver.values()["frazil_lag_offsets visits visits "] == 0
+    assert 'frazil_records_read_total{group="",pipeline="visits",topic="visits"} 2.0' in lines
+    at.run([written])
+    for alarm in blocks("alarms.md"):
+        at.run([alarm])
 
 
 @pytest.mark.long

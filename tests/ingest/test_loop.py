@@ -27,7 +27,7 @@ from frazil.job.shared_reads import SharedReads
 from frazil.job.turns import Turns
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.other_commits import OtherCommit
-from frazil.lake.commit.request import CommitRequest
+from frazil.lake.commit.request import CommitRequest, Committed
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.next_offsets import Offsets
@@ -177,7 +177,7 @@ class Loop:
         kept = end < self._until.at[0] and {**self.summary, ledger.window_of(self.accepted): str(self._until)}
         windows = {name: text for name, text in (kept or {}).items() if name in ledger.WINDOWS}
         self.held, self.accepted, self.summary = end, "", {**batch.summary("T1"), **windows}
-        return SimpleNamespace(snapshot_id=1)
+        return Committed(1, found=False)
 
     def seen(self, event: Event) -> list[Any]:
         return [one for one in self.events if one["event"] == event]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from frazil.ingest.reporting import metrics
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.job.entry_point import log_line
+from frazil.metrics import emf
 
 FACTS: dict[Event, dict[str, Any]] = {
     Event.BATCH_COMMITTED: {"read": 1004, "written": 1000, "rejected": {"undecodable": 4}, "skipped": {}},
@@ -22,7 +22,7 @@ FACTS: dict[Event, dict[str, Any]] = {
 def lines(event: Event, **facts: Any) -> list[dict[str, Any]]:
     events: list[Any] = []
     Reporter(events.append, "orders", "Orders", "r1", lambda: 1_700_000_000.5)(event, **facts)
-    return [log_line(line) for one in events for line in metrics.lines(one)]
+    return [log_line(line) for one in events for line in emf.lines(one)]
 
 
 @pytest.mark.parametrize("event", list(Event))

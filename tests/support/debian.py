@@ -12,6 +12,7 @@ PACKAGES = {
     "prometheus": "prometheus",
     "promtool": "prometheus",
     "prometheus-alertmanager": "prometheus-alertmanager",
+    "amtool": "prometheus-alertmanager",
 }
 """The package of each program."""
 

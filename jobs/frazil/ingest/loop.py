@@ -63,7 +63,7 @@ class Ingestion:
         self._settled: int | None = None
         self._staging: Staging | None = None
         self._commits = 0
-        self._publishing: tuple[Future[tuple[StagedBatch, Committed]], Future[None]] | None = None
+        self._publishing: tuple[Future[tuple[StagedBatch, Committed, float]], Future[None]] | None = None
         self._upkeep = Upkeep(pipeline, job, report)
         self._attempts = 0
         self._fresh_until = 0.0
@@ -250,7 +250,9 @@ class Ingestion:
         self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
         return staged
 
-    def _publish(self, staged: StagedBatch, staging: Staging) -> tuple[StagedBatch, Committed]:
+    def _publish(self, staged: StagedBatch, staging: Staging) -> tuple[StagedBatch, Committed, float]:
+        """Return the batch, its commit, and the seconds that it took."""
+        began = self.job.clock()
         try:
             with spark_jobs(self.pipeline, self.job, staging, staged.plan.rows):
                 published = decide_and_finish(
@@ -266,14 +268,14 @@ class Ingestion:
                 raise
             raise Cancelled(error.what) from None  # the search for keys is a Spark job
         self._commits += 1
-        return staged, published
+        return staged, published, self.job.clock() - began
 
     def _settle(self) -> None:
         """Wait until the batch that is being published, if one is, is committed, and upkeep is done. Raises its error once."""
         publishing, self._publishing = self._publishing, None
         if publishing is None:
             return
-        staged, published = publishing[0].result()
+        staged, published, seconds = publishing[0].result()
         self._attempts = 0
         self._committed = staged.request.end
         if self._commits % FORGET_COMMITS == 0:
@@ -281,7 +283,7 @@ class Ingestion:
             if self._evolution.forget():
                 self._staging = None
         self._fresh_until = self.job.clock()
-        self.progress.committed(staged, published.snapshot_id)
+        self.progress.committed(staged, published, seconds)
         publishing[1].result()
 
     def _waiting(self) -> Mapping[str, Any]:

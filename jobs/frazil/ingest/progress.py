@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from frazil.clients.kafka import Span
 from frazil.declaration import Pipeline
 from frazil.ingest.one_batch import StagedBatch
 from frazil.ingest.reporting import many_files
 from frazil.ingest.reporting.events import Event, Reporter, Total
 from frazil.lake.commit.other_commits import OtherCommit
+from frazil.lake.commit.request import Committed
 
 IDLE_SECONDS = 60.0  # between two `idle` events, as metrics are kept by the minute
+
+MOST_RANGES = 100
+"""Partitions whose offsets an event has."""
 
 
 class Progress:
@@ -24,13 +29,13 @@ class Progress:
         self._idle_reported: float | None = None
         self._foreign: set[int] = set()
 
-    def committed(self, staged: StagedBatch, snapshot_id: int) -> None:
-        """Report a batch that was committed, and add it to the total."""
+    def committed(self, staged: StagedBatch, commit: Committed, seconds: float) -> None:
+        """Report a batch whose commit took so many seconds, and add it to the total."""
         counts, now, newest = staged.request.counts, self._clock(), staged.newest_ms
         self.total.add(counts)
         self._report(
             Event.BATCH_COMMITTED,
-            snapshot=snapshot_id,
+            snapshot=commit.snapshot_id,
             read=counts.read,
             written=counts.written,
             rejected=dict(counts.rejected),
@@ -41,8 +46,13 @@ class Progress:
             bytes=staged.bytes_read,
             duration_seconds=round(now - staged.began, 3),
             stage_seconds=round(staged.seconds, 3),
+            commit_seconds=round(seconds, 3),
             freshness_seconds=None if newest is None else round(now - newest / 1000, 3),
             lag=staged.plan.lag - staged.plan.rows,
+            retention_used=_retention_used(staged.plan.spans, staged.request.end.at),
+            offsets=_ranges(staged),
+            **({"masked": counts.written} if self._pipeline.shape.masks else {}),
+            **commit.sizes,
         )
         files = len(staged.main.files)
         if not self._has_warned and (message := many_files.of_batch(self._pipeline, files, staged.main.rows)):
@@ -67,3 +77,16 @@ class Progress:
         if self._idle_reported is None or now - self._idle_reported >= IDLE_SECONDS:
             self._idle_reported = now
             self._report(Event.IDLE, **facts())
+
+
+def _retention_used(spans: Mapping[int, Span], ends: Mapping[int, int]) -> float:
+    """Return the unread part of what Kafka has of a partition, the highest of those that it deleted records of already."""
+    waiting = ((s.stable - max(ends.get(p, 0), s.earliest), s) for p, s in spans.items() if s.earliest)
+    return round(max((n / (s.stable - s.earliest) for n, s in waiting if n > 0), default=0.0), 3)
+
+
+def _ranges(staged: StagedBatch) -> str:
+    """Return the offsets of a batch, such as `0:10-20 1:5-9`, from and up to."""
+    start, end = staged.request.start.at, staged.request.end.at
+    moved = [f"{p}:{start.get(p, 0)}-{at}" for p, at in sorted(end.items()) if at != start.get(p, 0)]
+    return " ".join([*moved[:MOST_RANGES], *(["…"] if len(moved) > MOST_RANGES else [])])

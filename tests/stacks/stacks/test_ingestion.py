@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Environment, Security, parse, parse_environment
-from frazil.ingest.reporting.metrics import COUNTED, UNITS
+from frazil.metrics.emf import UNITS
+from frazil.metrics.metric_registry import COUNTED
 from frazil.release.manifest import Role
 from frazil.rollout.desired import Mode, parse_desired
 from frazil.rollout.function_settings import EXECUTION, Settings
@@ -203,7 +204,7 @@ def test_a_group_has_seven_alarms_on_metrics_that_jobs_write(environment: str) -
         found = _QUERY.fullmatch(query["expression"])
         assert found, query["expression"]
         assert found["namespace"] == environment_of(environment).metrics_namespace
-        assert found["metric"] in {*UNITS, *COUNTED.values(), "rejected"}
+        assert found["metric"] in {*UNITS, *COUNTED, "rejected"}
         assert (found["by"] is None) == alarm["alarm_name"].endswith("-silent")
         assert query["period"] * alarm["evaluation_periods"] <= 3 * 3600, "CloudWatch sees the latest three hours"
 
@@ -242,7 +243,7 @@ def test_alarms_of_each_pipeline_are_on_metrics_that_jobs_write() -> None:
     assert len(alarms) == 6 * len(EXAMPLE)
     for alarm in alarms:
         assert alarm["namespace"] == environment_of("dev").metrics_namespace
-        assert alarm["metric_name"] in {*UNITS, *COUNTED.values(), "rejected"}
+        assert alarm["metric_name"] in {*UNITS, *COUNTED, "rejected"}
         assert set(alarm["dimensions"]) == {"pipeline"}
     late = [a["treat_missing_data"] for a in alarms if a["metric_name"] == "freshness_seconds"]
     assert late == ["breaching"] * len(EXAMPLE)

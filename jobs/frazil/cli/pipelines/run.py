@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -41,15 +42,18 @@ from frazil.cli.options import (
     flag,
 )
 from frazil.cli.pipelines.check import rows_of
+from frazil.cli.pipelines.measured_run import Outputs, measured
 from frazil.errors import InvalidInput
 from frazil.errors.operator_decisions import of_reasons
 from frazil.exit_codes import Exit, exit_of_all
 from frazil.ingest.reporting.events import Event
+from frazil.metrics.otlp_export import ENDPOINT
+from frazil.metrics.prometheus_export import Address
 from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
     from frazil.ingest.guard import Outcome
-    from frazil.ingest.reporting.events import Total
+    from frazil.ingest.reporting.events import Sink, Total
 
 
 RECENT_SECONDS = 30.0
@@ -209,6 +213,10 @@ def run(
     env: EnvironmentChoice = "local",
     master: Master = "local[*]",
     memory: Memory = "2g",
+    metrics: Annotated[str | None, flag("--metrics", "Serve metrics of --follow to Prometheus.", "HOST:PORT")] = None,
+    metrics_file: Annotated[
+        Path | None, flag("--metrics-file", "Write metrics for Prometheus's node exporter.", "FILE")
+    ] = None,
     log: Annotated[bool, flag("--log", "Log JSON lines to stderr, also on a terminal.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -225,6 +233,13 @@ def run(
     Exit codes: 0 all records landed, or another driver lands them; 1 an operator must decide; 2; 3; 6 a
     pipeline failed; 130 a run without --follow was interrupted
     """
+    if metrics and not follow:
+        raise InvalidInput("--metrics needs --follow", do="Add --follow, or give --metrics-file for a run that ends")
+    outputs = Outputs(
+        endpoint=Address.parse(metrics) if metrics else None,
+        file=metrics_file,
+        is_otlp=bool(os.environ.get(ENDPOINT)),
+    )
     if once and follow:
         raise InvalidInput("--once and --follow exclude each other", do="Give one of them")
     found, place = declaration_file.found(file), environments.environment(env)
@@ -247,14 +262,15 @@ def run(
 
         registry = Registry.of(place.registry, secrets) if place.registry else None
         with progress.live(err()) if progress else nullcontext():
-            sink = progress or log_lines(secrets.redactor)
+            shown: Sink = progress or log_lines(secrets.redactor)
             subjects = registry.subjects if registry is not None else None
             is_open = found.every_pattern and not names
             topics = topics_of(found, place, job.kafka.names, subjects) if is_open else None
-            if follow:
-                outcomes = runner.follow(wanted, job, registry, sink, topics=topics, every_seconds=every)
-            else:
-                outcomes = runner.drain(wanted, job, registry, sink, topics=topics)
+            with measured(shown, job, outputs, lambda text: note(text, "dim")) as sink:
+                if follow:
+                    outcomes = runner.follow(wanted, job, registry, sink, topics=topics, every_seconds=every)
+                else:
+                    outcomes = runner.drain(wanted, job, registry, sink, topics=topics)
     _print_result(outcomes, progress, as_json=as_json)
     for name, outcome in outcomes.items():
         _print_next(name, outcome)

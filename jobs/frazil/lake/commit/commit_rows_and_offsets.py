@@ -30,6 +30,13 @@ FOREVER_MS = 2**63 - 1  # an explicit maximum age of the tag: a table property m
 STAGED_AT_MOST_SECONDS = 6 * 3600.0  # orphan removal refuses ages under three days; this is far below
 CHECK_FILES_AFTER_SECONDS = 60.0
 ATTEMPTS = 20
+_SIZES = {
+    "table_rows": "total-records",
+    "table_bytes": "total-files-size",
+    "table_data_files": "total-data-files",
+    "table_delete_files": "total-delete-files",
+}
+"""The members of a snapshot's summary, by the names of an event."""
 
 
 def commit(
@@ -87,7 +94,8 @@ def commit(
             transaction.commitTransaction()
             job.failpoint("publish.committed")
             number = summary.get(ledger.DECISION)
-            return Committed(snapshot_id, found=False, number=None if number is None else int(number))
+            sizes = {} if extra.finishes else _sizes(transaction, snapshot_id)
+            return Committed(snapshot_id, found=False, number=None if number is None else int(number), sizes=sizes)
         except (Py4JJavaError, PySparkException) as error:
             # A failed commit, and one whose state is unknown, go through the same decision again: on a new state.
             failure = replaced.after(error, state)
@@ -98,6 +106,13 @@ def commit(
         where=f"table {staged.table}",
         do="Nothing was added. Run again; if it persists, look at the catalog",
     )
+
+
+def _sizes(transaction: Java, snapshot_id: int) -> dict[str, int]:
+    """Return the sizes of the table that a committed snapshot's summary has."""
+    summary = transaction.table().snapshot(snapshot_id).summary()
+    found = {name: summary.get(key) for name, key in _SIZES.items()}
+    return {name: int(value) for name, value in found.items() if value is not None}
 
 
 def _found(state: TableState, staged: Staged, extra: Extra) -> Committed:

@@ -96,12 +96,14 @@ NOTHING = Extra()
 class Committed:
     """A commit that exists: its snapshot, and whether it was found rather than made.
 
-    `number` is that of the table's newest decision on its dead-letter table, as the commit has it.
+    `number` is that of the table's newest decision on its dead-letter table, as the commit has it. `sizes` are those of the
+    table after the commit, by the names of an event; an earlier commit that was found has none.
     """
 
     snapshot_id: int
     found: bool
     number: int | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 class Committer(Protocol):

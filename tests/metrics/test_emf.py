@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from frazil.ingest.reporting import metrics
 from frazil.ingest.reporting.events import Event, Reporter
+from frazil.metrics import emf
 
 LANDED = {
     "snapshot": 7,
@@ -26,7 +26,7 @@ LANDED = {
 def told(event: Event, **facts: Any) -> list[dict[str, Any]]:
     events: list[Any] = []
     Reporter(events.append, "orders", "Orders", "r1", lambda: 1_700_000_000.5)(event, **facts)
-    return [line for one in events for line in metrics.lines(one)]
+    return [line for one in events for line in emf.lines(one)]
 
 
 def measured(line: dict[str, Any]) -> dict[str, tuple[str, Any]]:
@@ -97,7 +97,7 @@ def test_a_batch_whose_freshness_is_not_known_tells_none() -> None:
 def test_an_environment_has_a_namespace_of_its_own() -> None:
     events: list[Any] = []
     Reporter(events.append, "orders", "Orders", "r1", lambda: 1.0)(Event.BATCH_COMMITTED, **LANDED)
-    for line in metrics.lines(events[0], "Frazil/dev"):
+    for line in emf.lines(events[0], "Frazil/dev"):
         assert {one["Namespace"] for one in line["_aws"]["CloudWatchMetrics"]} == {"Frazil/dev"}
 
 
@@ -105,7 +105,7 @@ def test_metrics_of_a_group_have_its_name_as_a_dimension_too() -> None:
     events: list[Any] = []
     report = Reporter(events.append, "orders", "Orders", "r1", lambda: 1.0, "payments")
     report(Event.BATCH_COMMITTED, read=3, rejected={"no_key": 1})
-    landed, rejected = metrics.lines(events[0], "Frazil/dev")
+    landed, rejected = emf.lines(events[0], "Frazil/dev")
     assert landed["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["group", "pipeline"]]
     assert rejected["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [
         ["group", "pipeline"],

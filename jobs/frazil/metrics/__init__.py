@@ -1,0 +1,1 @@
+"""The metrics of runs: a registry, and its exports to CloudWatch, Prometheus and OpenTelemetry."""
