@@ -14,8 +14,8 @@ from tests.support.otlp_receiver import OtlpReceiver
 def receiver(monkeypatch: pytest.MonkeyPatch) -> OtlpReceiver:
     with OtlpReceiver() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
-        run = Run()
-        with exported(run.readings, "r1", "1.0", lambda text: text.replace("secret", "[redacted]")) as trace:
+        run, said = Run(), list[str]()
+        with exported(run.readings, "r1", "1.0", redact, said.append) as trace:
             for name, facts in (
                 ("batch_committed", {**LANDED, "masked": 1, "filtered": {"where": 1}, "offsets": "0:10-20"}),
                 ("pipeline_failed", {"message": "the secret was refused"}),
@@ -23,7 +23,12 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> OtlpReceiver:
             ):
                 run.event(name, **facts)
                 trace({"time": run.now, "event": name, "pipeline": "orders", "topic": "Orders", "run": "r1", **facts})
+    assert said == []
     return receiver
+
+
+def redact(text: str) -> str:
+    return text.replace("secret", "[redacted]")
 
 
 def test_all_metrics_arrive_with_their_run(receiver: OtlpReceiver) -> None:
@@ -51,3 +56,19 @@ def test_an_error_is_a_span_without_secrets(receiver: OtlpReceiver) -> None:
     (span,) = [span for span in receiver.spans() if span.name == "pipeline_failed"]
     assert (span.status.code, span.status.message) == (2, "the [redacted] was refused")
     assert "secret" not in str(receiver.traces)
+
+
+def test_a_receiver_that_is_gone_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with OtlpReceiver() as gone:
+        url = gone.url
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"{url}/secret")
+    run, said = Run(), list[str]()
+    with exported(run.readings, "r1", "1.0", redact, said.append) as trace:
+        run.event("batch_committed", **LANDED)
+        trace({"time": run.now, "event": "batch_committed", "pipeline": "orders", **LANDED})
+    (text,) = said
+    assert "[redacted]/v1/" in text
+    assert "secret" not in text
+    assert capfd.readouterr().err == ""

@@ -133,6 +133,13 @@ def test_the_state_follows_the_events(events: list[str], state: str) -> None:
     assert run.state == state
 
 
+def test_a_first_batch_that_does_not_end_is_seen() -> None:
+    run = Run()
+    run.event("pipeline_started")
+    run.now += 900
+    assert run.value("last_look_timestamp_seconds") == 1_000.0
+
+
 def test_a_pipeline_without_a_schema_waits() -> None:
     run = Run()
     run.event("pipeline_started")

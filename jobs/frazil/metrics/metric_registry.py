@@ -99,7 +99,9 @@ FRESHNESS = _gauge(
     emf="freshness_seconds",
 )
 LAST_LOOK = _gauge(
-    "frazil_last_look_timestamp_seconds", Unit.SECONDS, "Time at which a batch was committed, or none was needed."
+    "frazil_last_look_timestamp_seconds",
+    Unit.SECONDS,
+    "Time at which a batch was committed, or none was needed; at first, of the start.",
 )
 RETENTION = _gauge(
     "frazil_retention_used_ratio",

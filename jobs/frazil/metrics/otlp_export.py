@@ -7,6 +7,7 @@ https://opentelemetry.io/docs/specs/otel/protocol/exporter/
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -23,16 +24,18 @@ ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 """The variable whose endpoint turns the export on."""
 _UNITS = {Unit.COUNT: "1", Unit.NONE: "1", Unit.BYTES: "By", Unit.SECONDS: "s"}
 """The units of OpenTelemetry, which are those of UCUM."""
+SECONDS = 3
+"""The longest time of one export, which delays the end of a run."""
 _SECOND = 1_000_000_000
 
 
 @contextmanager
 def exported(
-    readings: Readings, run: str, version: str, redact: Callable[[str], str]
+    readings: Readings, run: str, version: str, redact: Callable[[str], str], say: Callable[[str], None]
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Export the readings each minute and at the end of the block; yield a sink of events whose batches become spans.
 
-    `redact` masks the secrets of a text.
+    `redact` masks the secrets of a text. `say` is called once if the receiver does not take them.
     """
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -42,18 +45,41 @@ def exported(
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     resource = _resource(run, version)
-    meters = MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], resource=resource)
+    meters = MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter(timeout=SECONDS))], resource=resource)
     meter = meters.get_meter("frazil", version)
     for metric in METRICS:
         _observe(meter, metric, readings)
     traces = TracerProvider(resource=resource)
-    traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=SECONDS)))
     tracer = traces.get_tracer("frazil", version)
+    with _problems_said(lambda text: say(redact(text))):
+        try:
+            yield lambda event: _span(tracer, event, redact)
+        finally:
+            meters.shutdown()
+            traces.shutdown()
+
+
+@contextmanager
+def _problems_said(say: Callable[[str], None]) -> Iterator[None]:
+    """Say the first problem that the SDK logs, and nothing of the others: a receiver that is gone would fill the log."""
+
+    class Once(logging.Handler):
+        is_said = False
+
+        def emit(self, record: logging.LogRecord) -> None:
+            if not self.is_said:
+                self.is_said = True
+                say(" ".join(record.getMessage().split()))
+
+    logger, handler = logging.getLogger("opentelemetry"), Once(logging.WARNING)
+    before, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
     try:
-        yield lambda event: _span(tracer, event, redact)
+        yield
     finally:
-        meters.shutdown()
-        traces.shutdown()
+        logger.removeHandler(handler)
+        logger.propagate = before
 
 
 def _resource(run: str, version: str) -> Resource:

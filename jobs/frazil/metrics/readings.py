@@ -138,6 +138,8 @@ def _take(one: _Pipeline, event: Mapping[str, Any]) -> None:
     if one.state is State.STANDBY:  # another driver has these values now
         one.lag = one.newest = one.looked_at = None
         one.gauges.clear()
+    if name == "pipeline_started" and one.looked_at is None:
+        one.looked_at = at  # a first batch that does not end has no other time
     if name == "idle":
         one.see(at, event.get("lag", one.lag), event.get("freshness_seconds"))
         one.gauges[registry.RETENTION, ()] = 0.0

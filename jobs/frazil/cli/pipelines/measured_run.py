@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidInput
+from frazil.ingest.reporting.events import Event
 
 if TYPE_CHECKING:
     from frazil.ingest.reporting.events import Sink
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from frazil.metrics.prometheus_export import Address
     from frazil.metrics.readings import Readings
 
+Say = Callable[[Event, str], None]
 WRITE_SECONDS = 15.0
 """The interval between two writes of the file while a run goes on; Prometheus scrapes as often."""
 
@@ -36,8 +39,8 @@ class Outputs:
 
 
 @contextmanager
-def measured(sink: Sink, job: JobContext, outputs: Outputs, say: Callable[[str], None]) -> Iterator[Sink]:
-    """Yield a sink for a run whose metrics go to `outputs`; events go on to `sink`. `say` prints the endpoint's address."""
+def measured(sink: Sink, job: JobContext, outputs: Outputs, say: Say) -> Iterator[Sink]:
+    """Yield a sink for a run whose metrics go to `outputs`; events go on to `sink`. `say` reports an event of the process."""
     if not outputs:
         yield sink
         return
@@ -48,14 +51,15 @@ def measured(sink: Sink, job: JobContext, outputs: Outputs, say: Callable[[str],
     sinks: list[Callable[[Mapping[str, Any]], None]] = [sink, readings]
     with ExitStack() as stack:
         if outputs.endpoint is not None:
-            say(f"metrics: {stack.enter_context(served(readings, outputs.endpoint))}")
+            say(Event.METRICS_SERVED, f"metrics: {stack.enter_context(served(readings, outputs.endpoint))}")
         if outputs.file is not None:
             readings.continue_from(samples_of(outputs.file))
             stack.enter_context(_written(readings, outputs.file, say))
         if outputs.is_otlp:
             from frazil.metrics.otlp_export import exported
 
-            sinks.append(stack.enter_context(exported(readings, job.run, job.version, job.redact)))
+            unsent = partial(say, Event.METRICS_UNSENT)
+            sinks.append(stack.enter_context(exported(readings, job.run, job.version, job.redact, unsent)))
 
         def each(event: Mapping[str, Any]) -> None:
             for one in sinks:
@@ -65,7 +69,7 @@ def measured(sink: Sink, job: JobContext, outputs: Outputs, say: Callable[[str],
 
 
 @contextmanager
-def _written(readings: Readings, path: Path, say: Callable[[str], None]) -> Iterator[None]:
+def _written(readings: Readings, path: Path, say: Say) -> Iterator[None]:
     """Write the file at once, each `WRITE_SECONDS`, and at the end of the block. Only the first write may end the run."""
     from frazil.metrics.prometheus_export import write_file
 
@@ -87,7 +91,7 @@ def _written(readings: Readings, path: Path, say: Callable[[str], None]) -> Iter
         try:
             write_file(readings, path)
         except InvalidInput as error:
-            say(str(error))
+            say(Event.METRICS_UNSENT, str(error))
 
 
 def cpu_seconds(job: JobContext) -> float | None:

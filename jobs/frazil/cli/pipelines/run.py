@@ -266,7 +266,14 @@ def run(
             subjects = registry.subjects if registry is not None else None
             is_open = found.every_pattern and not names
             topics = topics_of(found, place, job.kafka.names, subjects) if is_open else None
-            with measured(shown, job, outputs, lambda text: note(text, "dim")) as sink:
+
+            def say(event: Event, text: str) -> None:
+                if progress:
+                    note(text, "dim")
+                else:
+                    shown({"time": job.clock(), "event": event.value, "run": job.run, "message": text})
+
+            with measured(shown, job, outputs, say) as sink:
                 if follow:
                     outcomes = runner.follow(wanted, job, registry, sink, topics=topics, every_seconds=every)
                 else:

@@ -34,6 +34,7 @@ class Event(StrEnum):
     `TOPICS_MATCHED`: how many topics match a pattern. It is an event of the pattern, as `SERVICE_UNAVAILABLE` is if they cannot be
     listed. `TYPES_MATCHED`: how many types of a routed topic match.
     `TOPIC_GONE`: a topic that matched does not exist any more, and its table stays.
+    `METRICS_SERVED`: the address of a run's metrics. `METRICS_UNSENT`: a receiver of metrics does not take them; once in a run.
     `LOG_UNVERIFIED`: the last record that was read of a partition is gone, so a truncated log would not be noticed.
     `PIPELINE_RETRIED`: an error that is neither an outage nor a decision; the pipeline starts again after a pause.
 
@@ -71,6 +72,8 @@ class Event(StrEnum):
     TOPIC_GONE = "topic_gone"
     LOG_UNVERIFIED = "log_unverified"
     PROOF_UNWRITTEN = "proof_unwritten"
+    METRICS_SERVED = "metrics_served"
+    METRICS_UNSENT = "metrics_unsent"
 
 
 @dataclass(slots=True)
