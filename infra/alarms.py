@@ -16,8 +16,11 @@ from infra.tf import (
 )
 
 OUTAGE_PERIODS = 3
-"""The number of periods in a row for which a service must be unavailable: 15 minutes for a run that follows its topics."""
-PIPELINE_ALARMS, GROUP_ALARMS = 6, 7
+"""The number of periods in a row for which a service must be unavailable, or unread records near their deletion: 15 minutes
+for a run that follows its topics."""
+RETENTION_USED = 0.5
+"""The unread part of what Kafka has of a partition above which an operator must know."""
+PIPELINE_ALARMS, GROUP_ALARMS = 8, 9
 """The number of alarms of a pipeline, and of a group."""
 LATEST_MINUTES = 180
 SEEN = (
@@ -60,24 +63,27 @@ class _Rule:
     what: str
     metric: str
     statistic: str
-    most: int
+    most: int | float
     period: int
     periods: int = 1
 
 
 def _rules(watched: Watched) -> tuple[_Rule, ...]:
-    period = watched.period
-    events = ("decision-required", "pipeline-failed", "schema-incompatible", "rejected")
+    period, longer = watched.period, max(watched.period, 300)
+    events = ("decision-required", "pipeline-failed", "schema-incompatible", "rejected", "many-files")
     return (
         _Rule("late", "freshness_seconds", "Maximum", watched.freshness_seconds, period, 2),
         *(_Rule(what, what.replace("-", "_"), "Sum", 0, period) for what in events),
         # A short outage passes by itself, and a run that follows its topic reports it at least each minute.
-        _Rule("service-unavailable", "service_unavailable", "Sum", 0, max(period, 300), OUTAGE_PERIODS),
+        _Rule("service-unavailable", "service_unavailable", "Sum", 0, longer, OUTAGE_PERIODS),
+        # A backlog, as of a first load or an outage, shrinks by itself.
+        _Rule("retention", "retention_used", "Maximum", RETENTION_USED, longer, OUTAGE_PERIODS),
     )
 
 
 class PipelineAlarms(Construct):
-    """The alarms of one pipeline: it is late or silent, waits for an operator, failed, rejects records, or lacks a service."""
+    """The alarms of one pipeline: it is late or silent, waits for an operator, failed, rejects records, lacks a service, loses
+    records soon, or makes many files."""
 
     def __init__(self, scope: Construct, name: str, *, pipeline: str, watched: Watched) -> None:
         """Twice without a report is late, too."""
@@ -149,8 +155,9 @@ def _schema(watched: Watched) -> str:
 
 
 def _settings(rule: _Rule, watched: Watched, *, is_silence_bad: bool) -> dict[str, Any]:
+    meaning, anchor = _MEANINGS[rule.what]
     return {
-        "alarm_description": _MEANINGS[rule.what],
+        "alarm_description": f"{meaning}. {_GUIDE}#{anchor}",
         "comparison_operator": "GreaterThanThreshold",
         "threshold": rule.most,
         "evaluation_periods": rule.periods,
@@ -159,15 +166,38 @@ def _settings(rule: _Rule, watched: Watched, *, is_silence_bad: bool) -> dict[st
     }
 
 
-_MEANINGS: Mapping[str, str] = {
-    "late": "Rows come later than was declared, or no run reports. frazil status, frazil jobs list",
-    "silent": "No run of the group reports. frazil jobs list lists runs, frazil jobs logs prints their log",
-    "decision-required": "The pipeline stopped until an operator decides. The log names the command; docs/running.md",
-    "pipeline-failed": "An error ended a pipeline's run. The log has its message; docs/running.md",
-    "rejected": "Records were rejected. frazil dead-letters list shows them, with reasons; docs/bad-input.md",
-    "service-unavailable": "Kafka, the registry, the catalog or a secret stayed unavailable; retried; docs/running.md",
-    "schema-incompatible": "A version of the schema cannot land in this table; docs/schemas.md",
+_GUIDE = "docs/guides/alarms.md"
+"""The page with a runbook for each alarm, at the lower-case name that the same alarm has for Prometheus."""
+_MEANINGS: Mapping[str, tuple[str, str]] = {
+    "late": (
+        "Rows come later than was declared, or no run reports. frazil status, frazil jobs list",
+        "frazilfreshness",
+    ),
+    "silent": (
+        "No run of the group reports. frazil jobs list lists runs, frazil jobs logs prints their log",
+        "frazilnodriver",
+    ),
+    "decision-required": (
+        "The pipeline stopped until an operator decides. The log names the command",
+        "frazilsuspended",
+    ),
+    "pipeline-failed": ("An error ended a pipeline's run. The log has its message", "frazilfailed"),
+    "rejected": ("Records were rejected. frazil dead-letters list shows them, with reasons", "frazildeadletters"),
+    "service-unavailable": (
+        "Kafka, the registry, the catalog or a secret stayed unavailable; retried",
+        "frazilserviceunavailable",
+    ),
+    "schema-incompatible": ("A version of the schema cannot land in this table", "frazilschemaincompatible"),
+    "retention": (
+        "Kafka deletes unread records soon: more than half of what it has is unread. frazil status shows the lag",
+        "frazilretention",
+    ),
+    "many-files": (
+        "The table's files are too small. frazil maintain compacts them; the log names a better partitioning",
+        "frazilsmallfiles",
+    ),
 }
+"""What an alarm means, and its anchor in the page."""
 
 
 def schedule_alarm(scope: Construct, *, group: str, prefix: str, topic_arn: str) -> None:

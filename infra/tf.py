@@ -56,6 +56,7 @@ from cdktf_cdktf_provider_aws.athena_workgroup import (
     AthenaWorkgroupConfigurationResultConfiguration,
     AthenaWorkgroupConfigurationResultConfigurationEncryptionConfiguration,
 )
+from cdktf_cdktf_provider_aws.cloudwatch_dashboard import CloudwatchDashboard
 from cdktf_cdktf_provider_aws.cloudwatch_event_rule import CloudwatchEventRule
 from cdktf_cdktf_provider_aws.cloudwatch_event_target import CloudwatchEventTarget
 from cdktf_cdktf_provider_aws.cloudwatch_log_group import CloudwatchLogGroup

@@ -90,7 +90,8 @@ def estimate_of(
     written = requests("puts") * prices.price("s3_put_1000") + requests("gets") * prices.price("s3_get_1000")
     charged = max(Decimal(0), requests("glue_requests") - _FREE_GLUE)
     series = sum(_series(watch(each), declared) for each in resources if each.type == TYPE)
-    metrics = len(landed) * prices.assumed("metrics_a_pipeline")
+    metrics = len(landed) * prices.assumed("metrics_a_pipeline") * prices.price("metric_month")
+    dashboards = sum(each.type == "aws_cloudwatch_dashboard" for each in resources) * prices.price("dashboard_month")
     return Estimate(
         amounts={
             "EMR Serverless": sum(
@@ -99,7 +100,7 @@ def estimate_of(
             "S3": storage({*landed, *left}, prices) + written / 1000,
             "Glue": charged / 1_000_000 * prices.price("glue_million_requests"),
             "NAT gateway": _nat(resources, gb, prices),
-            "CloudWatch": metrics * prices.price("metric_month") + series * prices.price("alarm_series_month"),
+            "CloudWatch": metrics + dashboards + series * prices.price("alarm_series_month"),
             **confluent_services(resources, prices),
             "Confluent egress": gb * prices.price("egress_gb"),
         },

@@ -17,7 +17,7 @@ IDLE_MINUTES = 15
 
 
 class AlarmsOf(StrEnum):
-    """The owner of alarms. `group`: seven for all pipelines of a group. `pipeline`: six for each pipeline.
+    """The owner of alarms. `group`: nine for all pipelines of a group. `pipeline`: eight for each pipeline.
 
     If one pipeline alone reports nothing, its own alarm is raised, or that of the reconciler, which counts such pipelines.
     """

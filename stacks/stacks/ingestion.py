@@ -10,6 +10,7 @@ from frazil.declaration import digest
 from frazil.release.manifest import Release
 from frazil.rollout.desired import INGEST, MAINTAIN, job_name
 from infra.alarms import schedule_alarm
+from infra.cloudwatch_dashboard import Dashboard
 from infra.iam_role import ExecutionRole
 from infra.tf import (
     CloudwatchLogGroup,
@@ -63,6 +64,13 @@ class Ingestion(EnvironmentStack):
                 each.run(release, environment.sha256, scheduler.arn, [stored, *scheduler.ready, schedules])
             topic_arn = foundation.alarm_topic_arn
             schedule_alarm(self, group=self._names.schedule_group, prefix=self._names.prefix, topic_arn=topic_arn)
+            Dashboard(
+                self,
+                "dashboard",
+                dashboard=self._names.prefix,
+                namespace=self._names.metrics_namespace,
+                region=deployment.region,
+            )
         OperatorRoles(self, "operators", deployment=deployment, foundation=foundation, groups=groups)
         TerraformOutput(self, "environment_document", value=f"s3://{foundation.artifact_bucket}/{key}")
         if deployment.emr.former:

@@ -1,7 +1,7 @@
 """`python -m stacks.workflow.monthly_bill --topics N --gb-a-day GB`: estimate a month of topics.
 
-The deployment is that of a new project: drains every 15 minutes, a network with one NAT gateway, alarms of the group. Its
-estimate is that of a review of such stacks. Exit codes: 0 printed, 2 invalid input. `frazil deploy cost` runs it.
+The deployment is that of a new project: drains every 15 minutes, a network with one NAT gateway, a dashboard, alarms of the group.
+Its estimate is that of a review of such stacks. Exit codes: 0 printed, 2 invalid input. `frazil deploy cost` runs it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stacks.spec.job_settings import SMALL
 
 GB_A_CORE_HOUR = Decimal(20)
 """GB that a vCPU of an executor lands in an hour; 43 were measured for Avro (docs/benchmarks.md)."""
-_GROUP_ALARMS, _OTHER_ALARMS = 7, 4
+_GROUP_ALARMS, _OTHER_ALARMS = 9, 4
 """Alarms with a time series for each pipeline; alarms of an environment and a reconciler, each on one metric."""
 _OF_TABLEFLOW = (
     "Tableflow's tables are as large as Frazil's, and its price includes its reads, requests and maintenance"
@@ -57,8 +57,8 @@ def _resources() -> Iterator[Resource]:
     """Yield what costs of the stacks of a new project, besides its runs."""
     application = "aws_emrserverless_application"
     yield Resource(f"{application}.a", application, {"architecture": Architecture.ARM64.value})
-    for kind in ("aws_nat_gateway", "aws_eip"):
-        yield Resource(f"{kind}.nat", kind, {})
+    for kind in ("aws_nat_gateway", "aws_eip", "aws_cloudwatch_dashboard"):
+        yield Resource(f"{kind}.one", kind, {})
     expression = 'SELECT MAX(freshness_seconds) FROM SCHEMA("x", pipeline) GROUP BY pipeline'
     for n in range(_GROUP_ALARMS + _OTHER_ALARMS):
         query = {"metric_query": [{"expression": expression}]} if n < _GROUP_ALARMS else {}

@@ -26,6 +26,7 @@ SCHEDULER, RECONCILER = (f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-{name}" for na
 ADMIN, DEPLOYER = (f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("admin", "deployer-frazil-dev"))
 RULE = f"arn:aws:events:{REGION}:{ACCOUNT}:rule/frazil-dev-reconcile-ingest"
 ALARM = f"arn:aws:cloudwatch:{REGION}:{ACCOUNT}:alarm:frazil-dev-not-started"
+DASHBOARD = f"arn:aws:cloudwatch::{ACCOUNT}:dashboard/frazil-dev"
 S3 = {"kms:ViaService": f"s3.{REGION}.amazonaws.com"}
 VAULT = {"kms:ViaService": f"secretsmanager.{REGION}.amazonaws.com"}
 EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
@@ -155,6 +156,7 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("emr-serverless:GetJobRun", RUN),
         ("cloudwatch:GetMetricData", "*"),
         ("cloudwatch:SetAlarmState cloudwatch:DescribeAlarmHistory", ALARM),
+        ("cloudwatch:PutDashboard cloudwatch:GetDashboard cloudwatch:DeleteDashboards", DASHBOARD),
         ("logs:DescribeLogStreams", f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/ingest"),
         ("iam:PassRole", RECONCILER, {"iam:PassedToService": "lambda.amazonaws.com"}),
         ("ec2:CreateVpc", f"{NETWORK}:vpc/vpc-1", NEW_TAG),
@@ -183,6 +185,7 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("kms:Decrypt", KEY, {**VAULT, "aws:ResourceTag/frazil:environment": "dev"}),
         ("scheduler:GetSchedule", f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/frazil-dev/ingest"),
         ("cloudwatch:DescribeAlarms", ALARM),
+        ("cloudwatch:GetDashboard", DASHBOARD),
         ("lambda:GetFunction lambda:GetPolicy", FUNCTION),
         ("events:DescribeRule events:ListTargetsByRule", RULE),
         ("ec2:DescribeVpcs ec2:DescribeFlowLogs", "*"),
@@ -281,6 +284,7 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("emr-serverless:ListJobRuns", f"{RUNS}/{APPLICATION}", {"aws:ResourceTag/frazil:environment": "prod"}, {}),
         ("emr-serverless:CancelJobRun", RUN),
         ("cloudwatch:SetAlarmState", ALARM.replace("-dev-", "-prod-")),
+        ("cloudwatch:PutDashboard cloudwatch:DeleteDashboards", f"{DASHBOARD}-two", DASHBOARD.replace("dev", "prod")),
         ("logs:DescribeLogStreams", f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/prod/ingest"),
         ("logs:GetLogEvents logs:FilterLogEvents", LOG_GROUP),
         ("s3:GetObject", f"{LOGS}/runs/1/driver.gz"),

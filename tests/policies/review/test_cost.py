@@ -213,6 +213,11 @@ def test_cloudwatch_a_managed_cluster_and_tableflow_are_counted() -> None:
     assert found.of("Tableflow") == Decimal("75.00"), "730 h, and 50 GB"
 
 
+def test_a_dashboard_is_counted() -> None:
+    dashboard = Resource("aws_cloudwatch_dashboard.d", "aws_cloudwatch_dashboard", {})
+    assert estimated([dashboard]).of("CloudWatch") == Decimal("3.00")
+
+
 def test_a_difference_of_less_than_one_is_one_line_without_a_table() -> None:
     alarm = Resource("aws_cloudwatch_metric_alarm.a", "aws_cloudwatch_metric_alarm", {})
     before, after = estimated([alarm]), estimated([alarm, alarm])

@@ -15,10 +15,12 @@ from frazil.metrics.metric_registry import COUNTED
 from frazil.release.manifest import Role
 from frazil.rollout.desired import Mode, parse_desired
 from frazil.rollout.function_settings import EXECUTION, Settings
+from infra.alarms import GROUP_ALARMS, PIPELINE_ALARMS
 from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf, Monitoring
 from tests.stacks.depending import closures
 from tests.stacks.synthesised import (
     EXAMPLE,
+    EXAMPLE_TOPICS,
     FLOWING,
     FLOWING_PIPELINES,
     named,
@@ -194,11 +196,11 @@ _QUERY = re.compile(
 
 
 @pytest.mark.parametrize("environment", NAMES)
-def test_a_group_has_seven_alarms_on_metrics_that_jobs_write(environment: str) -> None:
+def test_a_group_has_nine_alarms_on_metrics_that_jobs_write(environment: str) -> None:
     alarms = [
         a for a in resources(ingestion(environment), "aws_cloudwatch_metric_alarm").values() if "metric_query" in a
     ]
-    assert len(alarms) == 7
+    assert len(alarms) == GROUP_ALARMS == 9
     for alarm in alarms:
         [query] = alarm["metric_query"]
         found = _QUERY.fullmatch(query["expression"])
@@ -240,10 +242,64 @@ def _is_of_a_pipeline(alarm: dict[str, Any]) -> bool:
 def test_alarms_of_each_pipeline_are_on_metrics_that_jobs_write() -> None:
     stack = synthesised(named(DEPLOYMENTS["dev"], monitoring=Monitoring(alarms=AlarmsOf.PIPELINE)))["ingestion"]
     alarms = [a for a in resources(stack, "aws_cloudwatch_metric_alarm").values() if _is_of_a_pipeline(a)]
-    assert len(alarms) == 6 * len(EXAMPLE)
+    assert len(alarms) == PIPELINE_ALARMS * len(EXAMPLE)
     for alarm in alarms:
         assert alarm["namespace"] == environment_of("dev").metrics_namespace
         assert alarm["metric_name"] in {*UNITS, *COUNTED, "rejected"}
         assert set(alarm["dimensions"]) == {"pipeline"}
     late = [a["treat_missing_data"] for a in alarms if a["metric_name"] == "freshness_seconds"]
     assert late == ["breaching"] * len(EXAMPLE)
+
+
+RUNBOOKS = {
+    "late": "frazilfreshness",
+    "silent": "frazilnodriver",
+    "decision-required": "frazilsuspended",
+    "pipeline-failed": "frazilfailed",
+    "rejected": "frazildeadletters",
+    "service-unavailable": "frazilserviceunavailable",
+    "schema-incompatible": "frazilschemaincompatible",
+    "retention": "frazilretention",
+    "many-files": "frazilsmallfiles",
+}
+
+
+@pytest.mark.parametrize("alarms", list(AlarmsOf))
+def test_each_alarm_of_pipelines_ends_with_its_runbook(alarms: AlarmsOf) -> None:
+    stack = synthesised(named(DEPLOYMENTS["dev"], monitoring=Monitoring(alarms=alarms)))["ingestion"]
+    prefixes = ["frazil-dev"] if alarms is AlarmsOf.GROUP else [f"frazil-dev-{each.name}" for each in EXAMPLE]
+    wanted = {f"{prefix}-{what}": anchor for prefix in prefixes for what, anchor in RUNBOOKS.items()}
+    found = {
+        each["alarm_name"]: each["alarm_description"].rpartition(". docs/guides/alarms.md#")[2]
+        for each in resources(stack, "aws_cloudwatch_metric_alarm").values()
+        if each["alarm_name"] in wanted
+    }
+    missing = {name for name in wanted if name.endswith("-silent")} if alarms is AlarmsOf.PIPELINE else set()
+    assert found == {name: anchor for name, anchor in wanted.items() if name not in missing}
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_unread_records_raise_an_alarm_before_kafka_deletes_them(environment: str) -> None:
+    alarms = resources(ingestion(environment), "aws_cloudwatch_metric_alarm").values()
+    [retention] = [alarm for alarm in alarms if alarm["alarm_name"].endswith("-retention")]
+    [query] = retention["metric_query"]
+    assert query["expression"].startswith("SELECT MAX(retention_used)")
+    assert (retention["threshold"], retention["evaluation_periods"]) == (0.5, 3)
+    assert query["period"] >= 300
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_an_environment_has_one_dashboard_of_its_own_metrics(environment: str) -> None:
+    stack = ingestion(environment)
+    [dashboard] = resources(stack, "aws_cloudwatch_dashboard").values()
+    assert dashboard["dashboard_name"] == DEPLOYMENTS[environment].names.prefix
+    for widget in json.loads(worked_out(dashboard["dashboard_body"], stack, KNOWN))["widgets"]:
+        assert widget["properties"]["region"] == DEPLOYMENTS[environment].region
+        for [search] in widget["properties"]["metrics"]:
+            assert search["expression"].startswith(f"""SEARCH('{{"Frazil/{environment}",""")
+            assert search["label"].startswith("${PROP('Dim."), "Terraform leaves labels as they are"
+
+
+def test_a_dashboard_does_not_change_with_pipelines() -> None:
+    fewer = synthesised(DEPLOYMENTS["dev"], EXAMPLE[:1], EXAMPLE_TOPICS)["ingestion"]
+    assert resources(fewer, "aws_cloudwatch_dashboard") == resources(ingestion("dev"), "aws_cloudwatch_dashboard")

@@ -99,11 +99,11 @@ def test_role_bindings_beyond_the_organizations_limit_are_refused() -> None:
 def test_alarms_beyond_cloudwatchs_limits_are_refused() -> None:
     assert not list(exceeded(DEV, many(500)))
     assert "an alarm would watch 501 pipelines; CloudWatch's limit is 500" in only(exceeded(DEV, many(501))).what
-    assert not list(exceeded(DEV, many(28, groups=28)))
-    assert "29 groups would have 203 alarms on queries" in only(exceeded(DEV, many(29, groups=29))).what
+    assert not list(exceeded(DEV, many(22, groups=22)))
+    assert "23 groups would have 207 alarms on queries" in only(exceeded(DEV, many(23, groups=23))).what
     each = on(named(DEV, monitoring=Monitoring(alarms=AlarmsOf.PIPELINE)), kind=ClusterKind.STANDARD)
-    assert not list(exceeded(each, many(833)))
-    assert "5,004 alarms; CloudWatch's limit is 5,000" in only(exceeded(each, many(834))).what
+    assert not list(exceeded(each, many(625)))
+    assert "5,008 alarms; CloudWatch's limit is 5,000" in only(exceeded(each, many(626))).what
 
 
 def test_the_number_of_alarms_is_the_one_that_is_synthesised() -> None:
