@@ -19,7 +19,7 @@ from frazil.audit.files import manifests
 from frazil.audit.files.count import Counted, Counting, Estimate, Read, files_of
 from frazil.audit.files.file_scan import Columns, Source
 from frazil.audit.files.page_checksums import read_pages
-from frazil.audit.files.proofs import RULE, ProofFolder, Remembered
+from frazil.audit.files.proofs import RULE, ProofFolder, Remembered, Result
 from frazil.audit.files.window import Role
 from frazil.audit.finding import Depth, Finding, Flaw, Outcome, worst
 from frazil.audit.verification import Verification
@@ -137,7 +137,9 @@ class Audit:
         if proofs is not None and is_countable:
             at = {role.value: number for role, number in self.snapshots.items() if number is not None}
             is_read = outcome is Outcome.PROVEN and (self.reads_keys or depth is not Depth.COUNTED)
-            proofs.store(self.key, replace(counted.remembered, read_at=at if is_read else self.before.read_at))
+            read_at = at if is_read else self.before.read_at
+            result = Result(round(proofs.now(), 3), outcome, depth, self.snapshots[Role.TABLE])
+            proofs.store(self.key, replace(counted.remembered, read_at=read_at, result=result))
         return replace(
             self.result,
             outcome=outcome,
@@ -269,12 +271,7 @@ def prepared(
         late = f"{newest.keys.late:,} of the records came late: their keys had later rows, so they changed nothing"
         known["notes"] = (*known["notes"], late)
     topics = by_topic(totals, newest.end)
-    key = {
-        "rule": RULE,
-        "pipeline": pipeline.name,
-        "topic": topics[0][1].topic,
-        "tables": [_identity(stored, columns) for stored, _, columns in loaded.values()],
-    }
+    key = _key(pipeline, topics[0][1].topic, [(stored, columns) for stored, _, columns in loaded.values()])
     before = proofs.load(key) if proofs is not None else Remembered()
     newer = [manifests.foreign_commits(stored, before.read_at.get(role)) for role, (stored, *_) in loaded.items()]
     reads_keys = deep or keys or any(newer)
@@ -307,6 +304,21 @@ def prepared(
 def place_columns(pipeline: Pipeline) -> Columns:
     """Return the columns that say which record a row of the table was."""
     return Columns(*(f"{prefix_of(pipeline)}{name}" for name in ("topic", "partition", "offset")))
+
+
+def last_result(pipeline: Pipeline, table: StoredTable, side: StoredTable | None, proofs: ProofFolder) -> Result | None:
+    """Return the result of the last verification of these tables that a folder remembers; None without one."""
+    newest = table.newest(pipeline.name)
+    if newest is None or newest.entry.end is None:
+        return None
+    loaded = [(table, place_columns(pipeline)), *([(side, DEAD_LETTERS)] if side is not None else [])]
+    return proofs.load(_key(pipeline, newest.entry.end.topic, loaded)).result
+
+
+def _key(pipeline: Pipeline, topic: str, loaded: Sequence[tuple[StoredTable, Columns]]) -> dict[str, Any]:
+    """Return what a proof is of."""
+    tables = [_identity(stored, columns) for stored, columns in loaded]
+    return {"rule": RULE, "pipeline": pipeline.name, "topic": topic, "tables": tables}
 
 
 def _identity(table: StoredTable, columns: Columns) -> list[Any]:

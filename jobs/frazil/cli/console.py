@@ -22,6 +22,11 @@ from rich.text import Text
 from frazil.clients.secrets import Redactor
 from frazil.errors import InvalidInput
 from frazil.job.entry_point import log_line
+from frazil.status.shown_values import NOT_SHOWN
+from frazil.status.shown_values import duration as duration
+from frazil.status.shown_values import number as number
+from frazil.status.shown_values import plain as plain
+from frazil.status.shown_values import size as size
 
 WIDE = 160
 """Columns of a file or a pipe: lines are not broken there."""
@@ -43,9 +48,6 @@ SIGNS = {
     "failed": ("✗", "FAIL", "red"),
 }
 """The sign of each result of a check or a probe, a word where stdout has no such sign, and a style."""
-
-_NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode's control and format characters, halves of surrogate pairs, and its own line and paragraph ends."""
 
 
 def out() -> Console:
@@ -97,15 +99,6 @@ def show_json_line(document: Mapping[str, Any]) -> None:
     """Print a JSON object on one line, at once: one of several that a command prints one after the other."""
     sys.stdout.write(_json(document) + "\n")
     sys.stdout.flush()
-
-
-def plain(text: str) -> str:
-    """Return a text from a record, a schema or a service as a terminal may print it: on one line, without control characters.
-
-    Whatever moves the cursor, sets colours, turns the direction of writing or has no UTF-8 is shown as its escape:
-    `\\x1b`, `\\u202e`, `\\ud800`.
-    """
-    return "".join(repr(c)[1:-1] if unicodedata.category(c) in _NOT_SHOWN else c for c in text)
 
 
 def print_error(text: str) -> None:
@@ -173,32 +166,6 @@ def table(*columns: str, right: Sequence[str] = (), drop: Sequence[str] = ()) ->
     return made
 
 
-def number(value: int | None) -> str:
-    """Return a count for people: `336,776`."""
-    return "–" if value is None else f"{value:,}"
-
-
-def duration(seconds: float | None) -> str:
-    """Return a time span for people: `0.8 s`, `12 s`, `3 min`, `5 h`, `4 d`."""
-    if seconds is None:
-        return "–"
-    for unit, size, limit in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
-        if seconds < limit:
-            value = seconds / size
-            return f"{value:.1f} {unit}" if value < 10 and unit == "s" else f"{value:.0f} {unit}"
-    return f"{seconds / 86_400:.0f} d"
-
-
-def size(count: int) -> str:
-    """Return a number of bytes for people: `512 B`, `1.2 MB`, `80 GB`."""
-    value = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.1f} {unit}" if value < 10 and unit != "B" else f"{value:.0f} {unit}"
-        value /= 1000
-    return f"{value:,.1f} TB"
-
-
 def write_at_once(file: Path, data: bytes) -> None:
     """Write a file completely or not at all. Raises `InvalidInput` if it cannot be written."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
@@ -227,4 +194,4 @@ def log_lines(redactor: Redactor) -> Callable[[Mapping[str, Any]], None]:
 def _json(document: Mapping[str, Any], *, indent: int | None = None) -> str:
     """Return JSON text whose strings hold no character that a terminal would act on; to a parser it is the same."""
     text = json.dumps(document, indent=indent, ensure_ascii=False, default=str)
-    return "".join(json.dumps(c)[1:-1] if c != "\n" and unicodedata.category(c) in _NOT_SHOWN else c for c in text)
+    return "".join(json.dumps(c)[1:-1] if c != "\n" and unicodedata.category(c) in NOT_SHOWN else c for c in text)

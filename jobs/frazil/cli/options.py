@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -56,16 +54,6 @@ def _environment(parameter: typer.CallbackParam, value: str | None) -> str | Non
     """Return the project's environment for an omitted option."""
     found = project_file.project_file() if _is_omitted(parameter.name or "") else None
     return value if found is None else found.content.environment or value
-
-
-def command_in(command: str, environment: str) -> str:
-    """Return a command that an error names as it is for an environment: errors do not know theirs."""
-    return command if environment == "local" else f"{command} --env {shlex.quote(environment)}"
-
-
-def in_environment(text: str, environment: str) -> str:
-    """Return a message with its commands as they are for an environment."""
-    return re.sub(r"`(frazil [^`]+)`", lambda found: f"`{command_in(found[1], environment)}`", text)
 
 
 PipelineName = Annotated[str, argument("PIPELINE", "A declared pipeline, by name.", autocompletion=_pipeline_names)]

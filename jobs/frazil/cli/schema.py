@@ -115,10 +115,10 @@ def topics(
 
 def _opened(env: str) -> tuple[KafkaListing, Registry | None]:
     """Return the broker and the registry of an environment. Raises `KafkaUnavailable` if the local broker does not run."""
-    from frazil.cli.pipelines.status import stopped_broker
     from frazil.clients.kafka_listing import KafkaListing
     from frazil.clients.registry.client import Registry
     from frazil.clients.registry.http import RetryPolicy
+    from frazil.status.looking import stopped_broker
 
     place, secrets = environments.environment(env), command_secrets()
     if stopped := stopped_broker(place.kafka.bootstrap):

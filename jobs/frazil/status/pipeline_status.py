@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from frazil.clients.kafka import Span, TopicOffsets
 
 DAY_SECONDS = 86_400.0
+RATE_SECONDS = 300.0
+"""The rate is that of the commits of the last five minutes."""
 DIFFERS = "the declaration differs from the table"
 _SIZES = ("total-files-size", "total-data-files", "total-delete-files")
 _IN_FULL = ("location", "stale_keys", "unknown_keys", "stale", "columns", "partitions", "newest_record_at", "commits")
@@ -94,6 +96,8 @@ class PipelineStatus:
     rejected_24h: int | None = None
     is_all_rejected: bool = True
     last_commit_seconds: float | None = None
+    read_per_second: float | None = None
+    """Records read by the commits of the last `RATE_SECONDS`, per second."""
     rows: int | None = None
     deleted_by_others: int = 0
     """Rows that other engines deleted, as operators accepted."""
@@ -184,6 +188,7 @@ def status_of(
         rejected_24h=rejected,
         is_all_rejected=is_all,
         last_commit_seconds=max(now - newest.committed_at.timestamp(), 0.0) if newest else None,
+        read_per_second=round(_rate(table, pipeline.name, now=now), 3),
         rows=_rows(table, entry),
         deleted_by_others=_deleted(entry),
         filtered=entry.totals.filtered if entry is not None and entry.totals is not None else 0,
@@ -271,6 +276,16 @@ def _rejected(table: StoredTable, pipeline: str, *, since: float) -> tuple[int, 
     # Tools erase the parent of the oldest snapshot that they keep; its sequence number stays.
     has_all = len(recent) < len(commits) or not commits or commits[-1].sequence_number <= 1
     return rejected, has_all
+
+
+def _rate(table: StoredTable, pipeline: str, *, now: float) -> float:
+    """Return the records read per second. If older commits have expired, the time begins at the oldest one that is kept."""
+    commits = table.commits(pipeline)
+    recent = list(takewhile(lambda s: s.committed_at.timestamp() >= now - RATE_SECONDS, commits))
+    seconds = RATE_SECONDS
+    if recent and len(recent) == len(commits) and recent[-1].sequence_number > 1:
+        seconds = max(now - recent.pop().committed_at.timestamp(), 1.0)
+    return sum(counts.read for one in recent if (counts := one.entry.counts) is not None) / seconds
 
 
 def _newest_record(table: StoredTable, pipeline: str) -> float | None:

@@ -15,12 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.cli.pipelines.status import stopped_broker
 from frazil.clients.secrets import Secrets
 from frazil.declaration.documents.document import environment_document, parse_environment
 from frazil.lake.ledger.key_totals import StaleKeys
 from frazil.lake.ledger.stop import Stop, property_name
 from frazil.lake.read.stored_tables import Lake
+from frazil.status.looking import stopped_broker
 from tests.audit.audited_table import Landed
 from tests.audit.landed_state import LandedState
 from tests.support.documents import written

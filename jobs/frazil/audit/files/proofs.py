@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from frazil.audit.files.file_scan import Source
 from frazil.audit.files.window import Found, Tally
 from frazil.audit.files.windows import Boxes, Claim, Stretch
-from frazil.audit.finding import SHOWN, Range
+from frazil.audit.finding import SHOWN, Depth, Outcome, Range
 from frazil.lake.ledger.next_offsets import canonical
 from frazil.lake.read.data_files import DataFile
 
@@ -43,6 +44,16 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a verification, for people: `at` is in seconds since 1970, `snapshot` that of the pipeline's table."""
+
+    at: float
+    outcome: Outcome
+    depth: Depth
+    snapshot: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Remembered:
     """The knowledge that a verification leaves for the next one.
 
@@ -53,6 +64,7 @@ class Remembered:
     proofs: tuple[Proof, ...] = ()
     claims: Mapping[str, Mapping[int, Claim]] = field(default_factory=dict)
     read_at: Mapping[str, int] = field(default_factory=dict)
+    result: Result | None = None
 
 
 class Digests:
@@ -77,8 +89,8 @@ class ProofFolder:
     They are never kept with the table: anyone who may write the table could then forge a proof.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, now: Callable[[], float] = time.time) -> None:
+        self._folder, self.now = folder, now
 
     def load(self, key: Mapping[str, Any]) -> Remembered:
         """Return what is remembered under exactly this key; nothing if there is none or the file is damaged."""
@@ -92,7 +104,7 @@ class ProofFolder:
                 role: {int(id_): {p: Range(a, b) for p, a, b in parts} for id_, parts in of.items()}
                 for role, of in body["claims"].items()
             }
-            return Remembered(proofs, claims, dict(body["read_at"]))
+            return Remembered(proofs, claims, dict(body["read_at"]), _result(body.get("result")))
         except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
             return Remembered()
 
@@ -106,6 +118,7 @@ class ProofFolder:
                 for role, of in remembered.claims.items()
             },
             "read_at": dict(remembered.read_at),
+            "result": remembered.result and asdict(remembered.result),
         }
         file = self._file(key)
         new = file.with_suffix(f".{os.getpid()}")
@@ -184,6 +197,14 @@ def _proof(document: Mapping[str, Any]) -> Proof:
         tally = Tally(landed=landed, dead_lettered=dead, absent=Found(absent, shown))
         tallies.append((Stretch(partition, Range(start, end)), tally))
     return Proof(document["digest"], tuple(tallies))
+
+
+def _result(document: Mapping[str, Any] | None) -> Result | None:
+    """Return the result that a file has. Files of earlier versions have none."""
+    if document is None:
+        return None
+    outcome, depth = Outcome(document["outcome"]), Depth(document["depth"])
+    return Result(float(document["at"]), outcome, depth, document["snapshot"])
 
 
 def _sum(value: Any) -> str:

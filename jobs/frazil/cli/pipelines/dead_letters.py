@@ -21,13 +21,13 @@ from frazil.cli.options import (
     argument,
     command_secrets,
     flag,
-    in_environment,
 )
 from frazil.declaration import Pipeline
 from frazil.declaration.checks.constraints import INT_MAX, LONG_MAX, shown
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file, environments
 from frazil.schemas.reasons import Reason
+from frazil.status.looking import in_environment
 
 if TYPE_CHECKING:
     from frazil.dead_letters.listing import Listing

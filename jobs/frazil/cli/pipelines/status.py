@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import replace
+from contextlib import nullcontext
 from datetime import UTC, datetime
-from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,24 +22,15 @@ from frazil.cli.options import (
     EnvironmentChoice,
     PipelineNames,
     PipelinesFile,
-    command_in,
     command_secrets,
     flag,
-    in_environment,
 )
-from frazil.clients.secrets import Secrets
-from frazil.declaration import Environment, Pipeline
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file, environments
+from frazil.status.looking import Looking
 
 if TYPE_CHECKING:
-    from frazil.clients.registry.client import Registry
-    from frazil.status.all_pipelines import Services
     from frazil.status.pipeline_status import Commit, PipelineStatus
-
-
-SECONDS = 5.0
-"""Longest time that Kafka may take. Without Kafka, only the lag is unknown."""
 
 
 PARTITIONS = 8
@@ -82,7 +71,7 @@ def status(
         raise InvalidInput("--watch draws on a terminal, and stdout is none", do="Give --json, for one line a look")
     declared = with_topics(declaration_file.found(file), env)
     pipelines = declaration_file.chosen(declared, names) if names else declared
-    looking = _Looking(environments.environment(env), env, command_secrets(), snapshots)
+    looking = Looking(environments.environment(env), env, command_secrets(), commits=snapshots)
     if watch:
         try:
             _watched(lambda: looking.all(pipelines), every, as_json=as_json)
@@ -98,71 +87,6 @@ def status(
         say(text)
     for part in _parts(rows[0]) if is_one else ():
         out().print(part, soft_wrap=isinstance(part, Text))
-
-
-class _Looking:
-    """Looks at pipelines of an environment. Clients are made once, and tables are read each time."""
-
-    def __init__(self, place: Environment, env: str, secrets: Secrets, commits: int) -> None:
-        from frazil.clients.daemon_threads import DaemonThreads
-        from frazil.clients.kafka import Kafka
-        from frazil.clients.registry.client import Registry
-        from frazil.clients.registry.http import RetryPolicy
-        from frazil.status.all_pipelines import PARALLEL
-
-        self._place, self._env, self._secrets, self._commits = place, env, secrets, commits
-        self._threads = DaemonThreads(PARALLEL, name="status")
-        self._kafka = cache(lambda: Kafka(place.kafka, secrets, timeout_seconds=SECONDS))
-        retry = RetryPolicy(total_seconds=SECONDS)
-        self._registry: Callable[[], Registry | None] = cache(
-            lambda: Registry.of(place.registry, secrets, retry=retry) if place.registry else None
-        )
-
-    def all(self, pipelines: Sequence[Pipeline]) -> list[PipelineStatus]:
-        """Return a row for each pipeline."""
-        from frazil.status.all_pipelines import all_pipelines
-
-        return [self._shown(row) for row in all_pipelines(pipelines, self._services(), self._threads, now=time.time)]
-
-    def one(self, pipeline: Pipeline) -> PipelineStatus:
-        """Return the row of one pipeline, with its details. Raises what reading its table raises."""
-        from frazil.status.all_pipelines import one_pipeline
-
-        return self._shown(one_pipeline(pipeline, self._services(), self._threads, now=time.time))
-
-    def _services(self) -> Services:
-        from frazil.lake.read.stored_tables import Lake
-        from frazil.status.all_pipelines import Services
-
-        stopped = stopped_broker(self._place.kafka.bootstrap)
-        return Services(
-            lake=Lake(self._place, self._secrets.read),
-            kafka=None if stopped else self._kafka,
-            registry=self._registry,
-            stopped=stopped,
-            commits=self._commits,
-        )
-
-    def _shown(self, row: PipelineStatus) -> PipelineStatus:
-        """Return the row without secrets, and with its commands as they are for the environment."""
-        why = self._secrets.redactor.redact(in_environment(row.why, self._env))
-        return replace(row, why=why, commands=tuple(command_in(one, self._env) for one in row.commands))
-
-
-def stopped_broker(bootstrap: str) -> str:
-    """Return a sentence if the broker is on this machine and does not run; else nothing.
-
-    A port without a process refuses at once. Kafka's client would retry it until its timeout.
-    """
-    from frazil.clients.reachability import LOOPBACK, connect
-
-    for address in bootstrap.split(","):
-        if address.strip().rpartition(":")[0] not in LOOPBACK:
-            return ""
-        with suppress(OSError):
-            connect(address.strip(), SECONDS)
-            return ""
-    return f"The local broker {bootstrap} does not run"
 
 
 def _watched(look: Callable[[], list[PipelineStatus]], every: float, *, as_json: bool) -> None:
