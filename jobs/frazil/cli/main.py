@@ -19,7 +19,7 @@ from frazil.cli.demo import command
 from frazil.cli.deploy import account, fetch, plan, smoke, up
 from frazil.cli.jobs import reconcile, runs
 from frazil.cli.options import command_secrets, flag
-from frazil.cli.pipelines import check, dead_letters, maintain, metrics, preview, query, run, status, verify
+from frazil.cli.pipelines import check, dead_letters, maintain, metrics, preview, query, run, status, ui, verify
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
 from frazil.errors.causes import MOST_CHARACTERS
@@ -93,6 +93,7 @@ GROUPS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "Pipelines": {
         "run": run.run,
         "status": status.status,
+        "ui": ui.ui,
         "metrics": group("List metrics, and write alarms and a dashboard.", list=metrics.list_, write=metrics.write),
         "query": query.query,
         "verify": verify.verify,

@@ -42,23 +42,26 @@ class Looking:
             lambda: Registry.of(place.registry, secrets, retry=retry) if place.registry else None
         )
 
-    def all(self, pipelines: Sequence[Pipeline]) -> list[PipelineStatus]:
-        """Return a row for each pipeline."""
+    def all(
+        self, pipelines: Sequence[Pipeline], *, lake: Lake | None = None, commits: int | None = None
+    ) -> list[PipelineStatus]:
+        """Return a row for each pipeline. `lake` and `commits` replace those of each look."""
         from frazil.status.all_pipelines import all_pipelines
 
-        return [self._shown(row) for row in all_pipelines(pipelines, self._services(), self._threads, now=time.time)]
+        services = self._services(lake, commits)
+        return [self._shown(row) for row in all_pipelines(pipelines, services, self._threads, now=time.time)]
 
-    def one(self, pipeline: Pipeline, *, lake: Lake | None = None) -> PipelineStatus:
+    def one(self, pipeline: Pipeline) -> PipelineStatus:
         """Return the row of one pipeline, with its details. Raises what reading its table raises."""
         from frazil.status.all_pipelines import one_pipeline
 
-        return self._shown(one_pipeline(pipeline, self._services(lake), self._threads, now=time.time))
+        return self._shown(one_pipeline(pipeline, self._services(), self._threads, now=time.time))
 
     def in_words(self, text: str) -> str:
         """Return a text without secrets, with its commands as they are for the environment."""
         return self._secrets.redactor.redact(in_environment(text, self._env))
 
-    def _services(self, lake: Lake | None = None) -> Services:
+    def _services(self, lake: Lake | None = None, commits: int | None = None) -> Services:
         from frazil.lake.read.stored_tables import Lake
         from frazil.status.all_pipelines import Services
 
@@ -68,7 +71,7 @@ class Looking:
             kafka=None if stopped else self._kafka,
             registry=self.registry,
             stopped=stopped,
-            commits=self._commits,
+            commits=self._commits if commits is None else commits,
         )
 
     def _shown(self, row: PipelineStatus) -> PipelineStatus:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Group, RenderableType
@@ -25,6 +26,7 @@ from frazil.cli.options import (
     command_secrets,
     flag,
 )
+from frazil.cli.pipelines.ui import facts_of, write_page
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file, environments
 from frazil.status.looking import Looking
@@ -54,6 +56,7 @@ def status(
     every: Annotated[
         float, flag("--every", "Interval between two looks of --watch.", "SECONDS", min=0.5, max=3600)
     ] = 5.0,
+    html: Annotated[Path | None, flag("--html", "Write one page, to send, to this file.", "FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show all pipelines at a glance, or one in full.
@@ -64,11 +67,21 @@ def status(
     Shows all declared pipelines by default, one row each.
     One PIPELINE: offsets, lag, columns and last snapshots, too.
     With --watch --json, prints one JSON object a line.
+    --html writes what `frazil ui` shows, with PIPELINEs in full.
 
     Exit codes: 0 shown, whatever the states; 2; 3 one PIPELINE, and its catalog is unavailable
     """
     if watch and not as_json and not sys.stdout.isatty():
         raise InvalidInput("--watch draws on a terminal, and stdout is none", do="Give --json, for one line a look")
+    if html is not None:
+        if watch or as_json:
+            raise InvalidInput("--html excludes --watch and --json", do="Leave one of them out")
+        found = declaration_file.found(file)
+        if names:
+            declaration_file.chosen(with_topics(found, env), names)
+        write_page(facts_of(found, env), html, names)
+        say(f"{html} is written")
+        return
     declared = with_topics(declaration_file.found(file), env)
     pipelines = declaration_file.chosen(declared, names) if names else declared
     looking = Looking(environments.environment(env), env, command_secrets(), commits=snapshots)

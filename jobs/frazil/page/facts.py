@@ -1,0 +1,275 @@
+"""The facts of a page as values, from catalogs, Kafka and proofs; nothing here writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from frazil.audit.files.proofs import ProofFolder, Result
+from frazil.audit.verify import last_result
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Environment, Pipeline
+from frazil.errors import FrazilError
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.read.stored_tables import Lake, StoredTable
+from frazil.page import dead_letter_views
+from frazil.page.dead_letter_views import Letter, Rejected
+from frazil.page.drawing import Station
+from frazil.page.engine_queries import Query, engine_queries
+from frazil.status.looking import Looking, command_in
+from frazil.status.pipeline_status import PipelineStatus
+from frazil.status.shown_values import number, size
+
+COMMITS = 30
+"""Snapshots that are listed."""
+SHOWN_READERS, SHOWN_TYPES = 3, 3
+Report = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """All pipelines. `at` is in seconds since 1970; `notes` say why some of the pipelines may be missing."""
+
+    environment: str
+    at: float
+    rows: tuple[PipelineStatus, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """The size of a table at one snapshot, as its summary counts it."""
+
+    at: float
+    rows: int
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaVersion:
+    """A schema of the table: what it changed, the first snapshot with it, and the writer schemas that came with it."""
+
+    id: int
+    changes: tuple[str, ...]
+    at: datetime | None = None
+    writers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """The last result of `frazil verify`; `newer` are the pipeline's commits since then, None if that is not known."""
+
+    result: Result
+    newer: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """One pipeline in full."""
+
+    status: PipelineStatus
+    at: float
+    way: tuple[Station, ...] = ()
+    aside: Station | None = None
+    growth: tuple[Growth, ...] = ()
+    schemas: tuple[SchemaVersion, ...] = ()
+    rejected: Rejected = Rejected()  # noqa: RUF009 # frozen
+    proof: Proof | None = None
+    queries: tuple[Query, ...] = ()
+    verify: str = ""
+    """The command that proves."""
+
+
+class OneLook(Lake):
+    """A lake that loads each table once."""
+
+    def __init__(self, environment: Environment, secrets: Secrets) -> None:
+        super().__init__(environment, secrets.read)
+        self._kept: dict[str, StoredTable | None] = {}
+
+    def table(self, identifier: str) -> StoredTable | None:
+        """Return the table as it was at the first question."""
+        if identifier not in self._kept:
+            self._kept[identifier] = super().table(identifier)
+        return self._kept[identifier]
+
+
+class Facts:
+    """Reads the facts of an environment's pipelines. `declared` lists these, and reports why some are missing."""
+
+    def __init__(
+        self,
+        place: Environment,
+        env: str,
+        secrets: Secrets,
+        declared: Callable[[Report], Sequence[Pipeline]],
+        proofs: ProofFolder,
+    ) -> None:
+        self.environment, self.redactor = env, secrets.redactor
+        self._place, self._secrets, self._declared, self._proofs = place, secrets, declared, proofs
+        self._looking = Looking(place, env, secrets)
+        self._pipelines: dict[str, Pipeline] = {}
+
+    def overview(self) -> Overview:
+        """Return all pipelines. If they cannot be listed, these are the ones of the last time."""
+        at, notes = time.time(), list[str]()
+        try:
+            listed = self._declared(lambda text, style: notes.append(self._looking.in_words(text)))
+            self._pipelines = {one.name: one for one in listed}
+        except FrazilError as error:
+            notes.append(self._looking.in_words(str(error)))
+        rows = self._looking.all([*self._pipelines.values()])
+        return Overview(environment=self.environment, at=at, rows=tuple(rows), notes=tuple(notes))
+
+    def knows(self, name: str) -> bool:
+        """Return whether the last overview had a pipeline of this name."""
+        return name in self._pipelines
+
+    def detail(self, name: str) -> Detail:
+        """Return one of the pipelines in full. What cannot be read is missing, and the state says why."""
+        pipeline, lake, at = self._pipelines[name], OneLook(self._place, self._secrets), time.time()
+        (status,) = self._looking.all([pipeline], lake=lake, commits=COMMITS)
+        verify = command_in(f"frazil verify {name}", self.environment)
+        try:
+            table = lake.table(pipeline.table.identifier)
+            side = lake.table(pipeline.table.dead_letters)
+        except FrazilError:
+            table = side = None
+        if table is None:
+            way, aside = way_of(pipeline, status, (), None)
+            return Detail(status=status, at=at, way=way, aside=aside, verify=verify)
+        rejected = dead_letter_views.rejected(pipeline, lake, self._looking.registry())
+        queries = engine_queries(pipeline, self._place, self.environment, table.version)
+        way, aside = way_of(pipeline, status, [one.engine for one in queries], rejected)
+        return Detail(
+            status=status,
+            at=at,
+            way=way,
+            aside=aside,
+            growth=tuple(growth_of(table)),
+            schemas=tuple(schemas_of(table)),
+            rejected=rejected,
+            proof=proof_of(pipeline, table, last_result(pipeline, table, side, self._proofs)),
+            queries=queries,
+            verify=verify,
+        )
+
+    def letter(self, name: str, partition: int, offset: int) -> Letter | None:
+        """Return one dead letter; None if it does not exist. Raises what reading it raises."""
+        lake, registry = OneLook(self._place, self._secrets), self._looking.registry()
+        return dead_letter_views.letter(self._pipelines[name], lake, registry, partition, offset)
+
+
+def way_of(
+    pipeline: Pipeline, status: PipelineStatus, engines: Sequence[str], rejected: Rejected | None
+) -> tuple[tuple[Station, ...], Station]:
+    """Return the stations of a pipeline's records, and that of the rejected ones."""
+    shape, write = pipeline.shape, pipeline.write
+    rate = f"{status.read_per_second:,.1f}/s" if status.read_per_second else ""
+    partitions = f"{number(len(status.partitions))} partitions" if status.partitions else "partitions not known"
+    stations = [Station(kind="topic", title=pipeline.topic.name, lines=(partitions, _behind(status)))]
+    if (route := shape.route) is not None:
+        more = f"and {len(route.types) - SHOWN_TYPES} more" if len(route.types) > SHOWN_TYPES else ""
+        lines = (*route.types[:SHOWN_TYPES], more, f"others: {route.rest.value}")
+        stations.append(
+            Station(kind="route", title=f"by {route.by.kind}", lines=tuple(filter(None, lines)), arrives=rate)
+        )
+    shaped = [
+        f"from {pipeline.envelope.kind}" if pipeline.envelope else "",
+        f"where {shape.where}" if shape.where else "",
+        f"select {shape.select}" if shape.select else "",
+        f"masks {', '.join(shape.masks)}" if shape.masks else "",
+    ]
+    lines = tuple(filter(None, shaped)) or ("all records, all columns",)
+    stations.append(
+        Station(
+            kind="transform", title=f"decode {pipeline.topic.value.kind}", lines=lines, arrives="" if route else rate
+        )
+    )
+    sizes = f"{size(status.bytes)} in {number(status.data_files)} files" if status.bytes is not None else "no table yet"
+    rows = f"{number(status.rows)} rows" if status.rows is not None else ""
+    lines = tuple(filter(None, (rows, sizes)))
+    stations.append(Station(kind="table", title=pipeline.table.identifier, lines=lines, arrives=write.kind))
+    more = f"and {len(engines) - SHOWN_READERS} more" if len(engines) > SHOWN_READERS else ""
+    readers = tuple(filter(None, (*engines[:SHOWN_READERS], more))) or ("none yet",)
+    stations.append(Station(kind="readers", title="any engine", lines=readers, arrives="Iceberg"))
+    total = "not known" if rejected is None or rejected.problem else f"{number(rejected.total)} records"
+    return tuple(stations), Station(kind="dead", title="dead letters", lines=(total,), arrives="rejected")
+
+
+def _behind(status: PipelineStatus) -> str:
+    return "lag not known" if status.lag is None else f"{number(status.lag)} records wait" if status.lag else "all read"
+
+
+def growth_of(table: StoredTable) -> Iterator[Growth]:
+    """Yield the sizes of a table by its snapshots, oldest first."""
+    for snapshot in reversed([*table.ancestors(table.head)]):
+        found = snapshot.summary
+        keys = snapshot.entry.keys
+        yield Growth(
+            at=snapshot.committed_at.timestamp(),
+            rows=keys.rows if keys is not None else int(found.get("total-records", 0)),
+            files=int(found.get("total-data-files", 0)) + int(found.get("total-delete-files", 0)),
+            bytes=int(found.get("total-files-size", 0)),
+        )
+
+
+def schemas_of(table: StoredTable) -> Iterator[SchemaVersion]:
+    """Yield the schemas of a table, newest first."""
+    from pyiceberg.schema import index_by_id, index_name_by_id
+
+    metadata, before = table.iceberg.metadata, dict[int, tuple[str, str]]()
+    used = {one.snapshot_id: one.schema_id for one in metadata.snapshots}
+    seen, found = set[int](), list[SchemaVersion]()
+    for schema in sorted(metadata.schemas, key=lambda one: one.schema_id):
+        names, types = index_name_by_id(schema), index_by_id(schema)
+        columns = {id_: (name, _type(str(types[id_].field_type))) for id_, name in names.items()}
+        entries = [one for one in table.snapshots.values() if used.get(one.id) == schema.schema_id]
+        writers = [id_ for one in entries for id_ in _writers(one.entry) if id_ not in seen]
+        seen |= {*writers}
+        at = entries[0].committed_at if entries else None
+        made = tuple(_changes(before, columns))
+        found.append(SchemaVersion(id=schema.schema_id, changes=made, at=at, writers=tuple(dict.fromkeys(writers))))
+        before = columns
+    yield from reversed(found)
+
+
+def _writers(entry: Entry) -> tuple[int, ...]:
+    return entry.schema_ids
+
+
+def _type(text: str) -> str:
+    """Return a type without its members: these are columns of their own."""
+    return text.partition("<")[0]
+
+
+def _changes(before: Mapping[int, tuple[str, str]], now: Mapping[int, tuple[str, str]]) -> Iterator[str]:
+    """Yield the changes from one schema to the next. The parts of a new column are not listed."""
+    new = {name for id_, (name, _) in now.items() if id_ not in before}
+    for id_, (name, kind) in now.items():
+        parents = (name[:at] for at, character in enumerate(name) if character == ".")
+        if id_ not in before:
+            if not any(parent in new for parent in parents):
+                yield f"+ {name} {kind}"
+            continue
+        old_name, old_kind = before[id_]
+        if old_name != name:
+            yield f"{old_name} → {name}"
+        if old_kind != kind:
+            yield f"{name}: {old_kind} → {kind}"
+    gone = {name for id_, (name, _) in before.items() if id_ not in now}
+    yield from (f"− {name}" for name in sorted(gone))
+
+
+def proof_of(pipeline: Pipeline, table: StoredTable, result: Result | None) -> Proof | None:
+    """Return a result with the number of the pipeline's commits after it."""
+    if result is None:
+        return None
+    after = [one.id for one in table.ancestors(table.head)]
+    if result.snapshot not in after:
+        return Proof(result=result, newer=None)
+    later = after[: after.index(result.snapshot)]
+    return Proof(result=result, newer=sum(table.snapshots[one].belongs_to(pipeline.name) for one in later))

@@ -1,0 +1,93 @@
+"""Facts that are read in the background: nobody who looks waits for a service for long."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+EVERY_SECONDS = 15.0
+"""Time between the beginnings of two readings."""
+OLDEST_SECONDS = 30.0
+"""Someone who looks waits a little for newer facts than these."""
+PATIENCE_SECONDS = 1.5
+"""The longest time that someone waits."""
+IDLE_SECONDS = 600.0
+"""After this time without a look, nothing is read until the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known(Generic[T]):
+    """Facts, and the time at which their reading began, by the clock of `Refreshing`."""
+
+    facts: T
+    began: float
+
+
+def begun_later(seconds: float, work: Callable[[], None]) -> None:
+    """Do the work in some seconds, on a thread that does not keep the process."""
+    timer = threading.Timer(seconds, work)
+    timer.daemon = True
+    timer.start()
+
+
+class Refreshing(Generic[T]):
+    """Facts of one kind, with one reading at a time. Safe to share between threads.
+
+    The first look begins a reading. With `later`, the next one follows every 15 seconds, as long as someone looks now and then;
+    without it, a look begins it.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], T],
+        begin: Callable[[Callable[[], None]], Future[Any]],
+        *,
+        later: Callable[[float, Callable[[], None]], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read, self._begin, self._later, self._clock = read, begin, later, clock
+        self._lock = threading.Lock()
+        self._known: Known[T] | None = None
+        self._running: Future[Any] | None = None
+        self._began, self._looked = float("-inf"), float("-inf")
+
+    def look(self, patience: float = PATIENCE_SECONDS) -> Known[T] | None:
+        """Return the newest facts; None if the first reading takes longer than `patience`. Raises what a reading raises."""
+        now = self._clock()
+        self._looked = now
+        running, known = self._started(), self._known
+        if running is not None and (known is None or now - known.began > OLDEST_SECONDS):
+            wait([running], timeout=patience)
+            if running.done():
+                running.result()
+        return self._known
+
+    def age(self, known: Known[T]) -> float:
+        """Return how many seconds ago the reading of facts began."""
+        return self._clock() - known.began
+
+    def _started(self) -> Future[Any] | None:
+        """Begin a reading if none runs and the last one is long ago; return the one that runs, if any."""
+        with self._lock:
+            is_running = self._running is not None and not self._running.done()
+            if not is_running and self._clock() - self._began >= EVERY_SECONDS:
+                self._began = self._clock()
+                self._running = self._begin(self._work)
+            return self._running
+
+    def _work(self) -> None:
+        began = self._clock()
+        try:
+            self._known = Known(self._read(), began)
+        finally:
+            if self._later is not None and self._clock() - self._looked < IDLE_SECONDS:
+                self._later(max(EVERY_SECONDS - (self._clock() - began), 0.0), self._again)
+
+    def _again(self) -> None:
+        self._started()
