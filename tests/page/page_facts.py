@@ -23,7 +23,7 @@ from frazil.page.server import address, bound, serving
 from frazil.status.pipeline_status import PipelineStatus, State
 from tests.audit.audited_table import Landed
 
-COMMAND = "frazil accept orders_17 log-truncated --reason …"
+COMMAND = "frazil accept {} log-truncated --reason …"
 HOURS = 3.5
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202e\x1b[31m{{ 7*7 }}"
 
@@ -72,14 +72,16 @@ def _spread(landed: Landed) -> None:
     landed.edit_metadata(edit)
 
 
-def facts_of(landed: Landed, *more: Pipeline, proofs: Path, secrets: Secrets | None = None, ends: int | None = None) -> Facts:
+def facts_of(
+    landed: Landed, *more: Pipeline, proofs: Path, secrets: Secrets | None = None, ends: int | None = None
+) -> Facts:
     """Return the facts of a landed table; its broker has `ends` at each partition, or does not run."""
     declared = (landed.pipeline, *more)
-    facts = Facts(
-        landed.environment, "test", secrets or Secrets({}), lambda report: declared, ProofFolder(proofs)
-    )
+    facts = Facts(landed.environment, "test", secrets or Secrets({}), lambda report: declared, ProofFolder(proofs))
     if ends is not None:
-        topics = {one.topic.name: TopicOffsets(topic_id="T1", spans={0: Span(0, ends), 1: Span(0, ends)}) for one in declared}
+        topics = {
+            one.topic.name: TopicOffsets(topic_id="T1", spans={0: Span(0, ends), 1: Span(0, ends)}) for one in declared
+        }
         looking = facts._looking
         services = looking._services
         looking._services = lambda *of: replace(services(*of), kafka=lambda: Broker(topics), stopped="")  # type: ignore
@@ -113,8 +115,8 @@ def _status(number: int) -> PipelineStatus:
         delete_files=0,
     )
     if number % 50 == 17:
-        why = f"pipeline {name}, topic {one.topic}: the topic ends at offset 150, and the table holds 200. Run `{COMMAND}`"
-        return replace(one, state=State.STOPPED, why=why, commands=(COMMAND,), record=(one.topic, 0, 200))
+        why = f"pipeline {name}, topic {one.topic}: the topic ends at offset 150, and the table holds 200. Run `{COMMAND.format(name)}`"
+        return replace(one, state=State.STOPPED, why=why, commands=(COMMAND.format(name),), record=(one.topic, 0, 200))
     if number % 9 == 4:
         return replace(one, state=State.BEHIND, freshness_seconds=340.0)
     unlike = {23: State.WAITING, 31: State.NO_TABLE, 39: State.UNKNOWN}.get(number % 60)
@@ -128,7 +130,9 @@ def _status(number: int) -> PipelineStatus:
 class GivenFacts:
     """Facts that a test gives; counts what is asked."""
 
-    def __init__(self, rows: tuple[PipelineStatus, ...], detail: Detail | None = None, letter: Letter | None = None) -> None:
+    def __init__(
+        self, rows: tuple[PipelineStatus, ...], detail: Detail | None = None, letter: Letter | None = None
+    ) -> None:
         self.environment, self.redactor = "production", Redactor()
         self.rows, self._detail, self._letter = rows, detail, letter
         self.notes: tuple[str, ...] = ()

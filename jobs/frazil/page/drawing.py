@@ -65,13 +65,13 @@ def wide(way: Sequence[Station], aside: Station | None) -> Drawing:
     lines, middle = [], EDGE + height // 2
     for left, right, station in zip(boxes, boxes[1:], way[1:], strict=False):
         begin, end = left.x + WIDTH, right.x
-        lines.append(_line(f"M{begin} {middle}H{end - 7}", station, (begin + end) // 2, middle - 9))
+        lines.append(_line(f"M{begin} {middle}H{end - 9}", station, (begin + end) // 2, middle - 9))
     bottom = EDGE * 2 + height
     if aside is not None:
         source, target = boxes[-3], boxes[-2]
         below = _box(aside, target.x, EDGE + height + 44, _height(aside))
         x, y = source.x + WIDTH // 2, below.y + below.height // 2
-        path = f"M{x} {EDGE + height}V{y - 12}Q{x} {y} {x + 12} {y}H{below.x - 7}"
+        path = f"M{x} {EDGE + height}V{y - 12}Q{x} {y} {x + 12} {y}H{below.x - 9}"
         lines.append(_line(path, aside, (x + below.x) // 2 + 8, y - 9))
         boxes.append(below)
         bottom = below.y + below.height + EDGE
@@ -86,7 +86,7 @@ def tall(way: Sequence[Station], aside: Station | None) -> Drawing:
         box = _box(station, EDGE, y, _height(station))
         if boxes:
             x, above = EDGE + WIDTH // 2, boxes[-1].y + boxes[-1].height
-            lines.append(_line(f"M{x} {above}V{y - 7}", station, x + 10, (above + y) // 2 + 4, "start"))
+            lines.append(_line(f"M{x} {above}V{y - 9}", station, x + 10, (above + y) // 2 + 4, "start"))
         boxes.append(box)
         y += box.height + GAP - 14
     if aside is not None:
@@ -96,7 +96,7 @@ def tall(way: Sequence[Station], aside: Station | None) -> Drawing:
         path = (
             f"M{right} {begin}H{side - 12}Q{side} {begin} {side} {begin + 12}V{end - 12}Q{side} {end} {side - 12} {end}"
         )
-        lines.append(_line(f"{path}H{right + 7}", aside, right + 10, end + 18, "start"))
+        lines.append(_line(f"{path}H{right + 9}", aside, right + 10, end + 18, "start"))
         boxes.append(box)
         y += box.height + GAP
     text = _words(way, aside)
@@ -125,4 +125,4 @@ def _line(path: str, to: Station, x: int, y: int, anchor: str = "middle") -> Lin
 
 def _words(way: Sequence[Station], aside: Station | None) -> str:
     parts = [f"{one.kind} {one.title}" for one in way]
-    return ", then ".join(parts) + (f"; {aside.title}: {', '.join(aside.lines)}" if aside is not None else "")
+    return ", then ".join(parts) + (f"; dead letters: {aside.title}" if aside is not None else "")

@@ -33,8 +33,8 @@ def _queries(pipeline: Pipeline, place: Environment, env: str, metadata: str) ->
     spark = f"SELECT * FROM {named} {LIMIT};\nSELECT * FROM {named}.snapshots;"
     yield "Spark SQL", spark
     if not table.has_variants:
-        code = f'load_catalog("{catalog.name}").load_table("{name}").scan(limit=20)'
-        yield "PyIceberg", f"from pyiceberg.catalog import load_catalog\n\n{code}.to_arrow()"
+        load = f'table = load_catalog("{catalog.name}").load_table("{name}")'
+        yield "PyIceberg", f"from pyiceberg.catalog import load_catalog\n\n{load}\ntable.scan(limit=20).to_arrow()"
     begin = "SET enable_external_file_cache = false;\n"
     match catalog:
         case LocalCatalog():

@@ -196,8 +196,11 @@ def way_of(
     more = f"and {len(engines) - SHOWN_READERS} more" if len(engines) > SHOWN_READERS else ""
     readers = tuple(filter(None, (*engines[:SHOWN_READERS], more))) or ("none yet",)
     stations.append(Station(kind="readers", title="any engine", lines=readers, arrives="Iceberg"))
-    total = "not known" if rejected is None or rejected.problem else f"{number(rejected.total)} records"
-    return tuple(stations), Station(kind="dead", title="dead letters", lines=(total,), arrives="rejected")
+    dead = "not known" if rejected is None or rejected.problem else f"{number(rejected.total)} records"
+    reasons = [f"{reason}: {number(count)}" for reason, count in (rejected.counts if rejected else {}).items()]
+    return tuple(stations), Station(
+        kind="dead", title=dead, lines=tuple(reasons[:SHOWN_READERS]) or ("none",), arrives="rejected"
+    )
 
 
 def _behind(status: PipelineStatus) -> str:

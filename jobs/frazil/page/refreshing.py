@@ -82,7 +82,7 @@ class Refreshing(Generic[T]):
             return self._running
 
     def _work(self) -> None:
-        began = self._clock()
+        began = self._began
         try:
             self._known = Known(self._read(), began)
         finally:

@@ -67,6 +67,7 @@ class Rendering:
             finalize=self._masked,
         )
         jinja.filters |= {
+            "age": lambda seconds: duration(seconds) if seconds >= 10 else f"{round(seconds)} s",
             "command": lambda text: command_in(text, environment),
             "duration": duration,
             "fitting": lambda rows, chosen: [one for one in rows if chosen.fits(one)],
@@ -81,6 +82,7 @@ class Rendering:
             "searched": searched,
             "share": _share,
             "shared_reasons": shared_reasons,
+            "short": lambda count: _short(count) if count >= 10**7 else number(count),
             "size": lambda count: "–" if count is None else size(count),
             "urgent_first": urgent_first,
             "states": lambda rows: states(rows).items(),

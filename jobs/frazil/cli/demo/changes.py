@@ -20,6 +20,7 @@ from frazil.declaration import Debezium, Environment, Hmac, Pipeline, Secret, Sh
 from frazil.errors import KafkaUnavailable, TopicMissing
 
 if TYPE_CHECKING:
+    from frazil.audit.files.proofs import ProofFolder
     from frazil.clients.kafka import Kafka
     from frazil.lake.read.stored_tables import Lake
     from frazil.local.services import LocalServices
@@ -106,13 +107,13 @@ class Captured:
         """Return the same as JSON."""
         return {"pipeline": BOOKINGS.name, "produced": self.produced}
 
-    def proof(self, lake: Lake, console: Console) -> bool:
+    def proof(self, lake: Lake, remembered: ProofFolder, console: Console) -> bool:
         """Verify the table, and compare it with the database, row by row."""
         from frazil.audit.verify import verify
         from frazil.cli.pipelines.verify import print_result
         from frazil.local.postgres import query
 
-        found = verify(BOOKINGS, lake, deep=True)
+        found = verify(BOOKINGS, lake, deep=True, proofs=remembered)
         print_result(found, console)
         stored = lake.table(BOOKINGS.table.identifier)
         assert stored is not None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
 import time
+import webbrowser
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,27 +17,32 @@ import typer
 from rich.console import Console
 
 from frazil.cli.console import duration, number, out, say, show_json, table
-from frazil.cli.demo.changes import Captured
+from frazil.cli.demo.changes import BOOKINGS, Captured
 from frazil.cli.demo.land import Landed, fill_and_land, heading
 from frazil.cli.options import AsJson, command_secrets
 from frazil.cli.pipelines.run import Memory
+from frazil.cli.pipelines.ui import Open, facts_of, listening_on, write_page
+from frazil.cli.pipelines.verify import PROOFS
 from frazil.declaration import Environment, Pipeline, Table, Topic, each_topic
 from frazil.exit_codes import Exit
+from frazil.project import declaration_file
 from frazil.project.environments import documents_folder
 from frazil.project.project_file import state_folder
 
 if TYPE_CHECKING:
+    from frazil.audit.files.proofs import ProofFolder
     from frazil.lake.read.stored_tables import Lake
 
 DOCUMENT = ".frazil/demo/pipelines.json"
 NEXT = (
     ("frazil status flights --env demo", "offsets, schema, snapshots"),
+    ("frazil ui --env demo", "all tables in a browser; status.html in .frazil/demo has them as one file"),
     ("frazil dead-letters list flights --env demo", "rejected records, with reasons"),
     ("frazil verify flights --env demo --deep", "the proof again"),
     ("stacks/pipelines.py", "the declarations of these tables; add yours there"),
     ("README.md", "a pipeline on your own broker"),
 )
-ELSEWHERE = tuple((f"{command} --pipelines {DOCUMENT}", what) for command, what in NEXT[:3])
+ELSEWHERE = tuple((f"{command} --pipelines {DOCUMENT}", what) for command, what in NEXT[:4])
 """The same outside of a checkout, whose declarations are the demo's document."""
 
 
@@ -48,6 +56,8 @@ def next_steps(command: str | None, python: Path) -> tuple[tuple[str, str], ...]
     return ((f"source {shown}", "puts frazil on the PATH"), *steps)
 
 
+PAGE = "status.html"
+"""The demo's page as one file, in its folder."""
 FOLDER = "demo"
 """The demo's folder in `.frazil`."""
 ENVIRONMENT = "demo"
@@ -67,7 +77,7 @@ DEPARTURES = each_topic(r"departures\.(?P<group>.*)", table="nyc.departures_{gro
 """The demo's pattern: flights in a topic for each group of carriers."""
 
 
-def demo(memory: Memory = "2g", as_json: AsJson = False) -> None:
+def demo(memory: Memory = "2g", is_opened: Open = False, as_json: AsJson = False) -> None:
     """Land a year of flights, and a database's changes.
 
     For example: frazil local demo
@@ -75,14 +85,18 @@ def demo(memory: Memory = "2g", as_json: AsJson = False) -> None:
     Starts a broker, a registry and PostgreSQL in .frazil/demo.
     Stops them at the end; the tables stay.
     The tables are in the environment `demo`.
+    Shows them on a page meanwhile, and leaves it as status.html.
+    With --open, services and page stay until Ctrl-C.
     A second run starts without data.
 
     Exit codes: 0 every record is landed or dead-lettered, and proven; 1 a record is missing; 3 a local service
     did not start
     """
+    from frazil.audit.files.proofs import ProofFolder
     from frazil.lake.read.stored_tables import Lake
     from frazil.local.postgres import why_postgres_cannot_run
     from frazil.local.services import down, world
+    from frazil.page.server import address, serving
 
     began = time.monotonic()
     secrets = command_secrets()
@@ -90,10 +104,16 @@ def demo(memory: Memory = "2g", as_json: AsJson = False) -> None:
     folder = state_folder() / FOLDER
     down(folder, data=True)
     heading(console, "1", "A broker and a schema registry start", str(folder))
-    with world(folder) as here:
+    with world(folder) as here, ExitStack() as pages:
         environment = _kept(here.environment)
         say(f"Kafka at {here.bootstrap}, registry at {here.registry_url}", to=console)
         lacking = why_postgres_cannot_run()
+        declared = declaration_file.found(folder / Path(DOCUMENT).name)
+        facts, listening = facts_of(declared, ENVIRONMENT, *(() if lacking else (BOOKINGS,))), listening_on()
+        pages.enter_context(serving(facts, listening))
+        say(f"{address(listening)} shows the pipelines in a browser meanwhile", to=console)
+        if is_opened:
+            webbrowser.open(address(listening))
         landed, captured = fill_and_land(
             PIPELINES,
             DEPARTURES,
@@ -107,22 +127,28 @@ def demo(memory: Memory = "2g", as_json: AsJson = False) -> None:
         )
         lake = Lake(environment, secrets.read)
         heading(console, "5", "The proof", "through PyIceberg; no JVM, no Kafka")
-        proofs = [_prove(one, lake, console) for one in landed]
+        remembered = ProofFolder(state_folder() / PROOFS / environment.name)
+        proofs = [_prove(one, lake, remembered, console) for one in landed]
         if captured is not None:
-            proofs.append(captured.proof(lake, console))
+            proofs.append(captured.proof(lake, remembered, console))
         else:
             say(f"no upsert table: {lacking}", "dim", to=console)
-    seconds, is_complete = time.monotonic() - began, all(proofs)
-    summary(console, landed, seconds=seconds, is_complete=is_complete)
-    if as_json:
-        show_json(
-            {
-                "verified": is_complete,
-                "seconds": round(seconds, 1),
-                "pipelines": [one.document() for one in landed],
-                "change_data": captured.document() if captured is not None else {"skipped": lacking},
-            }
-        )
+        write_page(facts, folder / PAGE)
+        seconds, is_complete = time.monotonic() - began, all(proofs)
+        summary(console, landed, seconds=seconds, is_complete=is_complete)
+        if as_json:
+            show_json(
+                {
+                    "verified": is_complete,
+                    "seconds": round(seconds, 1),
+                    "pipelines": [one.document() for one in landed],
+                    "change_data": captured.document() if captured is not None else {"skipped": lacking},
+                }
+            )
+        if is_opened:
+            say(f"{address(listening)} stays until Ctrl-C, and so do Kafka and the registry", to=console)
+            with suppress(KeyboardInterrupt):
+                threading.Event().wait()
     if not is_complete:
         raise typer.Exit(Exit.DECISION_REQUIRED)
 
@@ -139,7 +165,7 @@ def _kept(environment: Environment) -> Environment:
     return named
 
 
-def _prove(one: Landed, lake: Lake, console: Console) -> bool:
+def _prove(one: Landed, lake: Lake, remembered: ProofFolder, console: Console) -> bool:
     """Verify one pipeline with every file read, and print the result.
 
     Return whether it is proven, each produced record is landed or dead-lettered, and exactly the bad ones are dead letters.
@@ -148,7 +174,7 @@ def _prove(one: Landed, lake: Lake, console: Console) -> bool:
     from frazil.cli.pipelines.verify import print_result
     from frazil.dead_letters.listing import listing
 
-    found = verify(one.pipeline, lake, deep=True)
+    found = verify(one.pipeline, lake, deep=True, proofs=remembered)
     print_result(found, console)
     one.rows, one.dead = found.sum_of("landed"), dict(listing(one.pipeline, lake, limit=0).counts)
     is_all = one.produced == found.sum_of("read") == one.rows + sum(one.dead.values())

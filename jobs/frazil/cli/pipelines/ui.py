@@ -12,6 +12,7 @@ from frazil.cli.console import say, write_at_once
 from frazil.cli.known_pipelines import with_topics
 from frazil.cli.options import EnvironmentChoice, PipelinesFile, command_secrets, flag
 from frazil.cli.pipelines.verify import PROOFS
+from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file, environments, project_file
 from frazil.project.declaration_file import Found
@@ -57,14 +58,14 @@ def ui(
         return
 
 
-def facts_of(found: Found, env: str) -> Facts:
-    """Return the facts of an environment for a page."""
+def facts_of(found: Found, env: str, *more: Pipeline) -> Facts:
+    """Return the facts of an environment for a page: of the pipelines of a file, and of more."""
     from frazil.audit.files.proofs import ProofFolder
     from frazil.page.facts import Facts
 
     place, secrets = environments.environment(env), command_secrets()
     proofs = ProofFolder(project_file.state_folder() / PROOFS / place.name)
-    return Facts(place, env, secrets, lambda report: with_topics(found, env, secrets, report), proofs)
+    return Facts(place, env, secrets, lambda report: (*with_topics(found, env, secrets, report), *more), proofs)
 
 
 def listening_on(port: int | None = None) -> socket.socket:

@@ -1,0 +1,84 @@
+"""`frazil ui` serves until Ctrl-C, and `frazil status --html` writes one file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from frazil.cli.main import app
+from frazil.declaration.documents.document import environment_document
+from tests.audit.audited_table import Landed
+
+DECLARED = """
+from frazil.declaration import *
+pipelines = [
+    Pipeline(topic=Topic("orders", value=Json(columns=("order_id long",))), table=Table("shop.orders"), name="orders"),
+    Pipeline(topic=Topic("clicks", value="text"), table=Table("shop.clicks")),
+]
+"""
+
+
+@pytest.fixture
+def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one landed pipeline of two, whose broker does not run."""
+    landed = Landed(folder)
+    landed.land({0: 100, 1: 50}, rejected=[(0, 7)])
+    (folder / "pipelines.py").write_text(DECLARED)
+    (folder / "env.json").write_text(json.dumps(environment_document(landed.environment)))
+    monkeypatch.setenv("FRAZIL_PIPELINES", "pipelines.py")
+    monkeypatch.setenv("FRAZIL_ENV", "env.json")
+    return folder
+
+
+@pytest.mark.usefixtures("project")
+def test_the_page_is_served_until_ctrl_c() -> None:
+    command = [sys.executable, "-m", "frazil.cli.main", "ui"]
+    with socket.create_server(("127.0.0.1", 0)):
+        served = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+        )
+        assert served.stdout is not None
+        line = served.stdout.readline()
+        found = re.fullmatch(r"(http://127\.0\.0\.1:\d+/) shows the environment env.json; Ctrl-C ends\n", line)
+        assert found, line
+        with urllib.request.urlopen(found[1] + "static/page.css", timeout=30) as answer:
+            assert answer.status == 200
+        served.send_signal(signal.SIGINT)
+        out, err = served.communicate(timeout=30)
+        assert (served.returncode, out, err) == (0, "", "")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_port_that_is_asked_for_and_taken_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = CliRunner().invoke(app, ["ui", "--port", str(taken.getsockname()[1])])
+    assert ended.exit_code == 2
+    assert "cannot be used (Address already in use). Name another one, or leave it out" in ended.stderr
+
+
+def test_one_file_has_all_pipelines_and_the_named_ones_in_full(project: Path) -> None:
+    ended = CliRunner().invoke(app, ["status", "orders", "--html", "out/status.html"])
+    assert (ended.exit_code, ended.stdout) == (0, "out/status.html is written\n"), ended.output
+    page = (project / "out" / "status.html").read_text()
+    assert page.count('<article class="one">') == 1
+    assert "The local broker 127.0.0.1:9 does not run" in page
+    assert "frazil verify orders --env env.json" in page
+    assert CliRunner().invoke(app, ["status", "--html", "all.html"]).exit_code == 0
+    assert (project / "all.html").read_text().count('<article class="one">') == 2
+
+
+@pytest.mark.usefixtures("project")
+def test_a_file_of_an_unknown_pipeline_or_in_an_impossible_place_is_refused() -> None:
+    assert CliRunner().invoke(app, ["status", "nothing", "--html", "x.html"]).exit_code == 2
+    assert CliRunner().invoke(app, ["status", "--html", "x.html", "--json"]).exit_code == 2
+    assert CliRunner().invoke(app, ["status", "--html", "env.json/x.html"]).exit_code == 2

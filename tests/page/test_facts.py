@@ -1,0 +1,158 @@
+"""The facts of a page are those of tables, topics, dead letters and proofs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from frazil.clients.secrets import Secrets
+from frazil.dead_letters.show import show
+from frazil.declaration import Pipeline, Redact, Shape, Table, Topic
+from frazil.declaration.catalogs import GlueCatalog
+from frazil.page.dead_letter_views import letter_view, rejected
+from frazil.page.drawing import Station, tall, wide
+from frazil.page.engine_queries import engine_queries
+from frazil.page.facts import Detail, way_of
+from frazil.page.plots import plot
+from frazil.status.pipeline_status import State, status_of
+from frazil.status.shown_values import number
+from tests.audit.audited_table import Landed
+from tests.page.page_facts import facts_of, landed_orders, other_pipelines, proven
+
+
+@pytest.fixture(scope="module")
+def landed(tmp_path_factory: pytest.TempPathFactory) -> Landed:
+    return landed_orders(tmp_path_factory.mktemp("lake"))
+
+
+def detail_of(landed: Landed, folder: Path) -> Detail:
+    facts = facts_of(landed, proofs=folder, ends=1500)
+    facts.overview()
+    return facts.detail("orders")
+
+
+def test_the_overview_has_a_row_for_each_pipeline_and_its_notes(landed: Landed, tmp_path: Path) -> None:
+    facts = facts_of(landed, *other_pipelines(), proofs=tmp_path)
+    assert not facts.knows("orders")
+    found = facts.overview()
+    assert [row.pipeline for row in found.rows] == ["orders", "clicks", "payments"]
+    assert found.rows[0].why == "The local broker 127.0.0.1:9 does not run"
+    assert facts.knows("clicks")
+    assert facts.detail("clicks").status.state in (State.NO_TABLE, State.WAITING)
+
+
+def test_the_rate_is_that_of_the_commits_of_five_minutes(landed: Landed, tmp_path: Path) -> None:
+    status = detail_of(landed, tmp_path).status
+    assert status.read_per_second == pytest.approx(90 / 300, abs=0.001)
+    assert (status.state, status.lag) == (State.BEHIND, 3000 - 1147 - 693)
+
+
+def test_growth_and_schema_versions_are_those_of_the_snapshots(landed: Landed, tmp_path: Path) -> None:
+    found = detail_of(landed, tmp_path)
+    assert (len(found.growth), found.growth[0].rows, found.growth[-1].rows) == (19, 0, 1832)
+    assert (found.schemas[0].id, found.schemas[0].changes) == (1, ("+ discount_code string", "+ items long"))
+    assert found.schemas[1].changes[0] == "+ order_id long"
+    assert "+ _kafka_headers list" in found.schemas[1].changes  # without its parts
+    assert found.status.commits[0].counts is not None
+
+
+def test_dead_letters_are_counted_by_reason_and_one_of_each_is_decoded(landed: Landed, tmp_path: Path) -> None:
+    found = detail_of(landed, tmp_path).rejected
+    assert (found.counts, found.total) == ({"too_short": 4, "undecodable": 2, "unknown_schema": 2}, 8)
+    one = found.examples["undecodable"]
+    assert one.parts[0].attempt == 'the text is not a value of type long, field order_id: "no number"'
+    assert one.parts[0].decoded.startswith('{"order_id": "no number"')
+    assert one.parts[0].lines[0].startswith("00000000: 7b22")
+
+
+def test_a_masked_pipeline_shows_neither_bytes_nor_keys_nor_headers(landed: Landed) -> None:
+    shape = Shape(mask={"order_id": Redact()})
+    masked = replace(landed.pipeline, shape=shape)
+    found = rejected(masked, landed.lake, None)
+    assert {one.key for one in found.newest} == {None}
+    assert found.newest
+    for one in found.examples.values():
+        assert (one.is_masked, one.headers, one.parts) == (True, (), ())
+    view = show(landed.pipeline, landed.lake, partition=0, offset=145)
+    assert view is not None
+    assert letter_view(view, is_masked=True).parts == ()
+    assert letter_view(replace(view, is_masked=True), is_masked=False).parts == ()
+
+
+def test_a_proof_has_its_time_and_snapshot_and_the_commits_since(tmp_path: Path) -> None:
+    landed = Landed(tmp_path)
+    landed.land({0: 100, 1: 50}, rejected=[(0, 7)])
+    assert detail_of(landed, tmp_path / "proofs").proof is None
+    proven(landed, tmp_path / "proofs")
+    proof = detail_of(landed, tmp_path / "proofs").proof
+    assert proof is not None
+    head = landed.table.current_snapshot()
+    assert head is not None
+    assert (proof.result.outcome, proof.result.snapshot, proof.newer) == ("proven", head.snapshot_id, 0)
+    landed.land({0: 120, 1: 50})
+    proof = detail_of(landed, tmp_path / "proofs").proof
+    assert proof is not None
+    assert (proof.result.snapshot, proof.newer) == (head.snapshot_id, 1)
+
+
+def test_a_catalog_that_cannot_be_read_is_a_reason(tmp_path: Path) -> None:
+    landed = Landed(tmp_path)
+    (tmp_path / "catalog.db").write_bytes(b"no database" * 100)
+    found = detail_of(landed, tmp_path)
+    assert (found.status.state, found.status.rows, found.growth) == (State.UNKNOWN, None, ())
+    assert found.status.why
+
+
+def test_secrets_are_masked_in_reasons_and_notes(landed: Landed, tmp_path: Path) -> None:
+    secrets = Secrets({})
+    secrets.redactor.add("hunter2secret")
+    facts = facts_of(landed, proofs=tmp_path, secrets=secrets)
+    declared = facts._declared
+    facts._declared = lambda report: (report("login hunter2secret refused", ""), declared(report))[1]  # type: ignore
+    assert facts.overview().notes == ("login [redacted] refused",)
+
+
+def test_the_way_names_route_shape_and_readers() -> None:
+    pipeline = Pipeline(
+        topic=Topic("orders", value="avro"),
+        table=Table("shop.orders"),
+        shape=Shape(where="amount > 3", mask={"card": Redact()}),
+    )
+    status = replace(status_of(pipeline, None), read_per_second=12.0, rows=5, bytes=10, data_files=1)
+    way, aside = way_of(pipeline, status, ["Spark SQL", "Trino", "DuckDB", "Athena"], None)
+    assert [one.kind for one in way] == ["topic", "transform", "table", "readers"]
+    assert way[1].lines == ("where amount > 3", "masks card")
+    assert way[1].arrives == "12.0/s"
+    assert way[-1].lines[-1] == "and 1 more"
+    assert aside.title == "not known"
+    for drawn in (wide(way, aside), tall(way, aside)):
+        assert (len(drawn.boxes), len(drawn.lines)) == (5, 4)
+        for box in drawn.boxes:
+            assert 0 <= box.x <= drawn.width - 196
+            assert 0 <= box.y <= drawn.height - box.height
+    long = Station(kind="topic", title="t" * 249)
+    assert len(wide([long, *way[1:]], None).boxes[0].title) == 23
+
+
+def test_a_plot_has_steps_and_short_labels() -> None:
+    made = plot("Rows", [(0, 0), (3600, 1500), (7200, 1832)], lambda count: number(count))
+    assert made is not None
+    assert [text for _, text in made.values] == ["0", "1,000", "2,000"]
+    assert [text for _, _, text in made.times] == ["00:00", "02:00"]
+    assert len(made.dots) == 3
+    assert plot("Rows", [(5, 1)], number) is None
+    flat = plot("Files", [(0, 0), (100_000, 0)], number)
+    assert flat is not None
+    assert [text for _, _, text in flat.times] == ["Jan 01", "Jan 02"]
+
+
+def test_each_engine_of_the_catalog_has_a_query_without_a_login(landed: Landed) -> None:
+    local = engine_queries(landed.pipeline, landed.environment, "test", "file:///a/it's.json")
+    assert [one.engine for one in local] == ["frazil query", "Spark SQL", "PyIceberg", "DuckDB", "Trino"]
+    assert "iceberg_scan('/a/it''s.json')" in local[3].text
+    assert local[0].text == "frazil query orders --env test"
+    glue = replace(landed.environment, catalog=GlueCatalog(warehouse="s3://lake/w", region="eu-central-1"))
+    engines = {one.engine for one in engine_queries(landed.pipeline, glue, "prod", "s3://m.json")}
+    assert {"Athena", "Snowflake", "Databricks", "ClickHouse"} <= engines
