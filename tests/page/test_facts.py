@@ -149,7 +149,7 @@ def test_a_plot_has_steps_and_short_labels() -> None:
 
 
 def test_each_engine_of_the_catalog_has_a_query_without_a_login(landed: Landed) -> None:
-    local = engine_queries(landed.pipeline, landed.environment, "test", "file:///a/it's.json")
+    local = engine_queries(landed.pipeline, landed.environment, "test", "file:/a/it's.json")
     assert [one.engine for one in local] == ["frazil query", "Spark SQL", "PyIceberg", "DuckDB", "Trino"]
     assert "iceberg_scan('/a/it''s.json')" in local[3].text
     assert local[0].text == "frazil query orders --env test"

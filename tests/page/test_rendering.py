@@ -20,8 +20,9 @@ from frazil.page.dead_letter_views import Rejected
 from frazil.page.drawing import Station
 from frazil.page.engine_queries import Query
 from frazil.page.facts import Detail, Growth, Overview, SchemaVersion
-from frazil.page.rendering import Choice, Rendering, rate, shared_reasons
+from frazil.page.rendering import Choice, Rendering, shared_reasons
 from frazil.status.pipeline_status import Commit, PartitionStatus, PipelineStatus, State
+from frazil.status.shown_values import rate
 from tests.page.page_facts import HOSTILE, GivenFacts, hostile_letter, many
 
 AT = datetime(2026, 1, 31, tzinfo=UTC)

@@ -130,7 +130,7 @@ def test_the_keyboard_reaches_everything(chromium: Any, facts: GivenFacts) -> No
         page.keyboard.press("Enter")
         assert page.locator("details[open]").count() == 1
         page.go_back()
-        assert page.locator("tbody:visible").count() == 14  # the filter is part of the address
+        assert page.locator("tbody:visible").count() == 15  # the filter is part of the address
         person.leave()
 
 

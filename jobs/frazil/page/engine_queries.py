@@ -38,7 +38,7 @@ def _queries(pipeline: Pipeline, place: Environment, env: str, metadata: str) ->
     begin = "SET enable_external_file_cache = false;\n"
     match catalog:
         case LocalCatalog():
-            path = metadata.removeprefix("file://").replace("'", "''")
+            path = metadata.removeprefix("file://").removeprefix("file:").replace("'", "''")
             yield "DuckDB", f"INSTALL iceberg;\nLOAD iceberg;\n{begin}SELECT * FROM iceberg_scan('{path}') {LIMIT};"
         case GlueCatalog(account_id=account):
             attach = f"ATTACH '{account or 'ACCOUNT_ID'}' AS {catalog.name} (TYPE iceberg, ENDPOINT_TYPE 'glue');"

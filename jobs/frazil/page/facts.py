@@ -20,7 +20,7 @@ from frazil.page.drawing import Station
 from frazil.page.engine_queries import Query, engine_queries
 from frazil.status.looking import Looking, command_in
 from frazil.status.pipeline_status import PipelineStatus
-from frazil.status.shown_values import number, size
+from frazil.status.shown_values import number, rate, size
 
 COMMITS = 30
 """Snapshots that are listed."""
@@ -168,14 +168,15 @@ def way_of(
 ) -> tuple[tuple[Station, ...], Station]:
     """Return the stations of a pipeline's records, and that of the rejected ones."""
     shape, write = pipeline.shape, pipeline.write
-    rate = f"{status.read_per_second:,.1f}/s" if status.read_per_second else ""
-    partitions = f"{number(len(status.partitions))} partitions" if status.partitions else "partitions not known"
+    read = rate(status.read_per_second) if status.read_per_second else ""
+    count = len(status.partitions)
+    partitions = f"{number(count)} partition{'s' * (count != 1)}" if count else "partitions not known"
     stations = [Station(kind="topic", title=pipeline.topic.name, lines=(partitions, _behind(status)))]
     if (route := shape.route) is not None:
         more = f"and {len(route.types) - SHOWN_TYPES} more" if len(route.types) > SHOWN_TYPES else ""
         lines = (*route.types[:SHOWN_TYPES], more, f"others: {route.rest.value}")
         stations.append(
-            Station(kind="route", title=f"by {route.by.kind}", lines=tuple(filter(None, lines)), arrives=rate)
+            Station(kind="route", title=f"by {route.by.kind}", lines=tuple(filter(None, lines)), arrives=read)
         )
     shaped = [
         f"from {pipeline.envelope.kind}" if pipeline.envelope else "",
@@ -186,7 +187,7 @@ def way_of(
     lines = tuple(filter(None, shaped)) or ("all records, all columns",)
     stations.append(
         Station(
-            kind="transform", title=f"decode {pipeline.topic.value.kind}", lines=lines, arrives="" if route else rate
+            kind="transform", title=f"decode {pipeline.topic.value.kind}", lines=lines, arrives="" if route else read
         )
     )
     sizes = f"{size(status.bytes)} in {number(status.data_files)} files" if status.bytes is not None else "no table yet"

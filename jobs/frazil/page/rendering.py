@@ -20,7 +20,7 @@ from frazil.page.facts import Detail, Overview
 from frazil.status.all_pipelines import states, totals
 from frazil.status.looking import command_in
 from frazil.status.pipeline_status import DIFFERS, PartitionStatus, PipelineStatus, State
-from frazil.status.shown_values import duration, number, plain, size
+from frazil.status.shown_values import duration, number, plain, rate, size
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
@@ -131,13 +131,6 @@ class Rendering:
         if not isinstance(value, str) or isinstance(value, Markup):
             return value
         return "\n".join(map(plain, self._redactor.redact(value).split("\n")))
-
-
-def rate(per_second: float | None) -> str:
-    """Return records per second for people."""
-    if per_second is None:
-        return "–"
-    return f"{per_second:,.1f}/s" if 0 < per_second < 100 else f"{per_second:,.0f}/s"
 
 
 def shared_reasons(rows: Sequence[PipelineStatus]) -> list[tuple[str, list[str]]]:

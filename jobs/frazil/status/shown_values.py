@@ -41,3 +41,10 @@ def size(count: int) -> str:
             return f"{value:.1f} {unit}" if value < 10 and unit != "B" else f"{value:.0f} {unit}"
         value /= 1000
     return f"{value:,.1f} TB"
+
+
+def rate(per_second: float | None) -> str:
+    """Return records per second for people."""
+    if per_second is None:
+        return "–"
+    return f"{per_second:,.1f}/s" if 0 < per_second < 100 else f"{per_second:,.0f}/s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -147,10 +148,16 @@ def demo(memory: Memory = "2g", is_opened: Open = False, as_json: AsJson = False
             )
         if is_opened:
             say(f"{address(listening)} stays until Ctrl-C, and so do Kafka and the registry", to=console)
-            with suppress(KeyboardInterrupt):
-                threading.Event().wait()
+            until_interrupted()
     if not is_complete:
         raise typer.Exit(Exit.DECISION_REQUIRED)
+
+
+def until_interrupted() -> None:
+    """Wait for Ctrl-C. The handler of a Spark session that has ended would fail."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
 
 
 def _kept(environment: Environment) -> Environment:
