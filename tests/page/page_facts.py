@@ -16,8 +16,10 @@ from frazil.audit.files.proofs import ProofFolder
 from frazil.audit.verify import verify
 from frazil.clients.kafka import Span, TopicOffsets
 from frazil.clients.secrets import Redactor, Secrets
+from frazil.dead_letters.diagnosis import Attempt
+from frazil.dead_letters.listing import DeadLetter
+from frazil.dead_letters.show import DeadLetterView, Part, Writer
 from frazil.declaration import Json, Pipeline, Table, Topic
-from frazil.page.dead_letter_views import Letter
 from frazil.page.facts import Detail, Facts, Overview
 from frazil.page.server import address, bound, serving
 from frazil.status.pipeline_status import PipelineStatus, State
@@ -99,39 +101,25 @@ def many(count: int) -> tuple[PipelineStatus, ...]:
 
 
 def _status(number: int) -> PipelineStatus:
-    name, names = f"orders_{number}", ("shop", "billing", "clicks")
-    one = PipelineStatus(
-        pipeline=name,
-        topic=f"{names[number % 3]}.orders.v{number}",
-        table=f"{names[number % 3]}.{name}",
-        state=State.CAUGHT_UP,
-        freshness_seconds=4.0 + number,
-        rejected_24h=0 if number % 11 else 12,
-        last_commit_seconds=3.0,
-        read_per_second=number * 7.3 % 900,
-        rows=number * 104_729,
-        bytes=number * 9_500_000,
-        data_files=number % 60 + 1,
-        delete_files=0,
-    )
-    if number % 50 == 17:
-        why = f"pipeline {name}, topic {one.topic}: the topic ends at offset 150, and the table holds 200. Run `{COMMAND.format(name)}`"
-        return replace(one, state=State.STOPPED, why=why, commands=(COMMAND.format(name),), record=(one.topic, 0, 200))
-    if number % 9 == 4:
-        return replace(one, state=State.BEHIND, freshness_seconds=340.0)
+    name, of = f"orders_{number}", ("shop", "billing", "clicks")[number % 3]
+    empty = PipelineStatus(pipeline=name, topic=f"{of}.orders.v{number}", table=f"{of}.{name}")
     unlike = {23: State.WAITING, 31: State.NO_TABLE, 39: State.UNKNOWN}.get(number % 60)
     if unlike is not None:
-        why = "" if unlike is State.NO_TABLE else f"no schema in {one.topic}-value"
-        empty = PipelineStatus(pipeline=name, topic=one.topic, table=one.table)
-        return replace(empty, state=unlike, why=why)
-    return one
+        return replace(empty, state=unlike, why="" if unlike is State.NO_TABLE else f"no schema in {empty.topic}-value")
+    counts = {"rows": number * 104_729, "bytes": number * 9_500_000, "rejected_24h": 0 if number % 11 else 12}
+    one = replace(empty, freshness_seconds=4.0 + number, read_per_second=number * 7.3 % 900, **counts)
+    if number % 50 == 17:
+        command = COMMAND.format(name)
+        why = f"pipeline {name}: the topic ends at offset 150, and the table holds 200. Run `{command}`"
+        return replace(one, state=State.STOPPED, why=why, commands=(command,), record=(one.topic, 0, 200))
+    return replace(one, state=State.BEHIND if number % 9 == 4 else State.CAUGHT_UP)
 
 
 class GivenFacts:
     """Facts that a test gives; counts what is asked."""
 
     def __init__(
-        self, rows: tuple[PipelineStatus, ...], detail: Detail | None = None, letter: Letter | None = None
+        self, rows: tuple[PipelineStatus, ...], detail: Detail | None = None, letter: DeadLetterView | None = None
     ) -> None:
         self.environment, self.redactor = "production", Redactor()
         self.rows, self._detail, self._letter = rows, detail, letter
@@ -153,8 +141,8 @@ class GivenFacts:
         status = next(one for one in self.rows if one.pipeline == name)
         return replace(self._detail or Detail(status=status, at=time.time()), status=status)
 
-    def letter(self, name: str, partition: int, offset: int) -> Letter | None:
-        self.asked.append(f"{name} {partition}:{offset}")
+    def letter(self, name: str, place: tuple[int, int]) -> DeadLetterView | None:
+        self.asked.append(f"{name} {place}")
         return self._letter
 
 
@@ -166,23 +154,14 @@ def served(facts: object) -> Iterator[str]:
         yield address(listening)
 
 
-def hostile_letter() -> Letter:
+def hostile_letter() -> DeadLetterView:
     """Return a dead letter of which each text is hostile."""
-    from frazil.page.dead_letter_views import PartView
-
-    part = PartView(name="value", size=3, schema=HOSTILE, attempt=HOSTILE, decoded=HOSTILE, lines=(HOSTILE,))
-    return Letter(
-        topic=HOSTILE,
-        place="0:7",
-        reason=HOSTILE,
-        message=HOSTILE,
-        rejected_at=datetime(2026, 1, 31, tzinfo=UTC),
-        recorded=HOSTILE,
-        run=HOSTILE,
-        masked=HOSTILE,
-        headers=((HOSTILE, HOSTILE),),
-        parts=(part,),
-    )
+    tried, writer = Attempt(what=HOSTILE, path=HOSTILE, decoded=HOSTILE, value=HOSTILE), Writer(problem=HOSTILE)
+    part, at = Part(data=HOSTILE.encode(), writer=writer, attempt=tried), datetime(2026, 1, 31, tzinfo=UTC)
+    why = {"reason": HOSTILE, "stage": HOSTILE, "message": HOSTILE, "run": HOSTILE, "key": HOSTILE.encode()}
+    one = DeadLetter(partition=0, offset=7, schema_id=1, timestamp=at, rejected_at=at, **why)
+    names = {"pipeline": "orders", "table": HOSTILE, "topic": HOSTILE, "masked": HOSTILE}
+    return DeadLetterView(letter=one, headers=((HOSTILE, HOSTILE.encode()),), key=part, value=part, **names)
 
 
 def other_pipelines() -> tuple[Pipeline, ...]:

@@ -55,7 +55,7 @@ def test_old_facts_are_served_while_newer_ones_are_read() -> None:
     assert [readings.look() for _ in range(100)] == [1] * 100
     known = readings.kept.look(patience=0)
     assert known is not None
-    assert readings.kept.age(known) == EVERY_SECONDS + 1
+    assert known.age == EVERY_SECONDS + 1
     assert len(readings.waiting) == 1  # however many look
     readings.end()
     assert (readings.look(), readings.read) == (2, 2)

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from frazil.clients.secrets import Redactor
-from frazil.dead_letters.listing import DeadLetter
 from frazil.page.dead_letter_views import Rejected
 from frazil.page.drawing import Station
 from frazil.page.engine_queries import Query
@@ -61,10 +60,7 @@ class Read(HTMLParser):
 
 def hostile_detail() -> Detail:
     station = Station(kind="topic", title=HOSTILE, lines=(HOSTILE,), arrives=HOSTILE)
-    one = DeadLetter(
-        partition=0, offset=7, reason=HOSTILE, stage="", message=HOSTILE, schema_id=1, timestamp=AT, rejected_at=AT,
-        run=HOSTILE, key=HOSTILE.encode(),
-    )  # fmt: skip
+    one = hostile_letter()
     return Detail(
         status=FULL,
         at=time.time(),
@@ -72,7 +68,7 @@ def hostile_detail() -> Detail:
         aside=station,
         growth=(Growth(at=0, rows=0, files=0, bytes=0), Growth(at=9, rows=9, files=9, bytes=9)),
         schemas=(SchemaVersion(id=0, changes=(f"+ {HOSTILE}",)),),
-        rejected=Rejected(counts={HOSTILE: 1}, newest=(one,), examples={HOSTILE: hostile_letter()}),
+        rejected=Rejected(counts={HOSTILE: 1}, newest=(one.letter,), examples={HOSTILE: one}),
         queries=(Query(engine=HOSTILE, text=HOSTILE),),
         verify=HOSTILE,
     )
@@ -82,7 +78,7 @@ def pages(rendering: Rendering, file: Rendering) -> dict[str, str]:
     overview = Overview(environment=HOSTILE, at=0, rows=(FULL,), notes=(HOSTILE,))
     return {
         "overview": rendering.overview(overview, age=1, chosen=Choice(text=HOSTILE, state=HOSTILE)),
-        "pipeline": rendering.pipeline(hostile_detail(), age=1),
+        "pipeline": rendering.pipeline(hostile_detail(), 1),
         "letter": rendering.letter("orders", hostile_letter(), at=0, age=1),
         "message": rendering.message(HOSTILE, HOSTILE),
         "file": file.file(overview, [hostile_detail()]),
@@ -141,7 +137,7 @@ def test_each_state_is_shown_with_its_reason_and_commands(state: State) -> None:
     )
     rendering = Rendering("prod", Redactor())
     overview = rendering.overview(Overview(environment="prod", at=0, rows=(row,)), age=31, chosen=Choice())
-    for page in (overview, rendering.pipeline(Detail(status=row, at=0, verify="frazil verify orders"), age=1)):
+    for page in (overview, rendering.pipeline(Detail(status=row, at=0, verify="frazil verify orders"), 1)):
         assert f'class="badge {state.value.replace(" ", "-")}"' in page
         assert "because <code>this</code>" in page
         assert "frazil x" in page

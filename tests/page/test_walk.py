@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from frazil.clients.secrets import Redactor
-from frazil.page.dead_letter_views import Letter
 from frazil.page.facts import Detail, Overview
 from frazil.page.rendering import Rendering
 from frazil.status.pipeline_status import State
@@ -45,7 +44,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> GivenFacts:
     proven(landed, folder / "proofs")
     real = facts_of(landed, *other_pipelines(), proofs=folder / "proofs", ends=1500)
     rows = real.overview().rows
-    detail, letter = real.detail("orders"), real.letter("orders", 0, 145)
+    detail, letter = real.detail("orders"), real.letter("orders", (0, 145))
     location = "s3://lake/warehouse/shop/orders"
     shown = replace(detail.status, location=location, differences=())
     given = GivenFacts((shown, *rows[1:], *many(40)), replace(detail, status=shown), letter)
@@ -182,9 +181,3 @@ def test_docs_have_pictures_of_the_page(chromium: Any, facts: GivenFacts, root: 
             taken.convert("P", palette=Image.Palette.ADAPTIVE, colors=128).save(file, optimize=True)
             assert file.stat().st_size <= LARGEST
             person.leave()
-
-
-def test_a_dead_letter_of_the_table_is_decoded(facts: GivenFacts) -> None:
-    letter = facts.letter("orders", 0, 145)
-    assert isinstance(letter, Letter)
-    assert letter.parts[0].decoded

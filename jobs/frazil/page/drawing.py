@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WIDTH, GAP, EDGE = 196, 54, 2
+WIDTH, GAP, EDGE, TIP = 196, 54, 2, 9
 LINE, HEAD, FOOT = 17, 44, 12
-TITLE_CHARACTERS, LINE_CHARACTERS = 23, 29
-"""Characters of a box's title and of its lines, as its width has room for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,33 +18,34 @@ class Station:
     lines: tuple[str, ...] = ()
     arrives: str = ""
 
+    @property
+    def height(self) -> int:
+        """The height of its box."""
+        return HEAD + LINE * len(self.lines) + FOOT
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class Box:
-    """A station at its place; texts are cut, `full` has all of them."""
+    """A station at its place."""
 
-    kind: str
+    of: Station
     x: int
     y: int
     height: int
-    title: str
-    lines: tuple[str, ...]
-    full: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Line:
-    """A line between two boxes, as an SVG path, with its label."""
+    """A line to a station as an SVG path, and the place of its label."""
 
+    to: Station
     path: str
-    label: str
     x: int
     y: int
-    anchor: str
-    kind: str
+    anchor: str = "middle"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Drawing:
     """A drawing and its size."""
 
@@ -54,75 +53,33 @@ class Drawing:
     height: int
     boxes: tuple[Box, ...]
     lines: tuple[Line, ...]
-    text: str
-    """The drawing in words."""
 
 
-def wide(way: Sequence[Station], aside: Station | None) -> Drawing:
+def wide(way: Sequence[Station], aside: Station) -> Drawing:
     """Return the way from left to right; `aside` is below the last station but one, and is reached from the one before."""
-    height = max(map(_height, way))
-    boxes = [_box(one, EDGE + n * (WIDTH + GAP), EDGE, height) for n, one in enumerate(way)]
-    lines, middle = [], EDGE + height // 2
-    for left, right, station in zip(boxes, boxes[1:], way[1:], strict=False):
-        begin, end = left.x + WIDTH, right.x
-        lines.append(_line(f"M{begin} {middle}H{end - 9}", station, (begin + end) // 2, middle - 9))
-    bottom = EDGE * 2 + height
-    if aside is not None:
-        source, target = boxes[-3], boxes[-2]
-        below = _box(aside, target.x, EDGE + height + 44, _height(aside))
-        x, y = source.x + WIDTH // 2, below.y + below.height // 2
-        path = f"M{x} {EDGE + height}V{y - 12}Q{x} {y} {x + 12} {y}H{below.x - 9}"
-        lines.append(_line(path, aside, (x + below.x) // 2 + 8, y - 9))
-        boxes.append(below)
-        bottom = below.y + below.height + EDGE
-    width = EDGE * 2 + len(way) * WIDTH + (len(way) - 1) * GAP
-    return Drawing(width=width, height=bottom, boxes=tuple(boxes), lines=tuple(lines), text=_words(way, aside))
+    height = max(one.height for one in way)
+    boxes = [Box(one, EDGE + n * (WIDTH + GAP), EDGE, height) for n, one in enumerate(way)]
+    middle, source, below = EDGE + height // 2, boxes[-3], Box(aside, boxes[-2].x, EDGE + height + 44, aside.height)
+    lines = [
+        Line(right.of, f"M{right.x - GAP} {middle}H{right.x - TIP}", right.x - GAP // 2, middle - 9)
+        for right in boxes[1:]
+    ]
+    x, y = source.x + WIDTH // 2, below.y + below.height // 2
+    path = f"M{x} {EDGE + height}V{y - 12}Q{x} {y} {x + 12} {y}H{below.x - TIP}"
+    lines.append(Line(aside, path, (x + below.x) // 2 + 8, y - 9))
+    return Drawing(boxes[-1].x + WIDTH + EDGE, below.y + below.height + EDGE, (*boxes, below), tuple(lines))
 
 
-def tall(way: Sequence[Station], aside: Station | None) -> Drawing:
+def tall(way: Sequence[Station], aside: Station) -> Drawing:
     """Return the way from top to bottom, for a phone; `aside` is the last box, and is reached along the right side."""
-    boxes, lines, y, side = list[Box](), list[Line](), EDGE, EDGE + WIDTH + 56
-    for station in way:
-        box = _box(station, EDGE, y, _height(station))
-        if boxes:
+    boxes, lines, y, right, side = list[Box](), list[Line](), EDGE, EDGE + WIDTH, EDGE + WIDTH + 56
+    for station in (*way, aside):
+        if boxes and station is not aside:
             x, above = EDGE + WIDTH // 2, boxes[-1].y + boxes[-1].height
-            lines.append(_line(f"M{x} {above}V{y - 9}", station, x + 10, (above + y) // 2 + 4, "start"))
-        boxes.append(box)
-        y += box.height + GAP - 14
-    if aside is not None:
-        box, source = _box(aside, EDGE, y, _height(aside)), boxes[-3]
-        begin, end = source.y + source.height // 2, y + box.height // 2
-        right = EDGE + WIDTH
-        path = (
-            f"M{right} {begin}H{side - 12}Q{side} {begin} {side} {begin + 12}V{end - 12}Q{side} {end} {side - 12} {end}"
-        )
-        lines.append(_line(f"{path}H{right + 9}", aside, right + 10, end + 18, "start"))
-        boxes.append(box)
-        y += box.height + GAP
-    text = _words(way, aside)
-    return Drawing(width=side + 30, height=y - GAP + 24, boxes=tuple(boxes), lines=tuple(lines), text=text)
-
-
-def cut(text: str, most: int) -> str:
-    """Return a text of at most `most` characters, its end cut."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _height(station: Station) -> int:
-    return HEAD + LINE * len(station.lines) + FOOT
-
-
-def _box(station: Station, x: int, y: int, height: int) -> Box:
-    lines = tuple(cut(line, LINE_CHARACTERS) for line in station.lines)
-    full = "\n".join((station.title, *station.lines))
-    title = cut(station.title, TITLE_CHARACTERS)
-    return Box(kind=station.kind, x=x, y=y, height=height, title=title, lines=lines, full=full)
-
-
-def _line(path: str, to: Station, x: int, y: int, anchor: str = "middle") -> Line:
-    return Line(path=path, label=to.arrives, x=x, y=y, anchor=anchor, kind=to.kind)
-
-
-def _words(way: Sequence[Station], aside: Station | None) -> str:
-    parts = [f"{one.kind} {one.title}" for one in way]
-    return ", then ".join(parts) + (f"; dead letters: {aside.title}" if aside is not None else "")
+            lines.append(Line(station, f"M{x} {above}V{y - TIP}", x + 10, (above + y) // 2 + 4, "start"))
+        boxes.append(Box(station, EDGE, y, station.height))
+        y += station.height + GAP - 14
+    begin, end = (box.y + box.height // 2 for box in (boxes[-4], boxes[-1]))
+    path = f"M{right} {begin}H{side - 12}Q{side} {begin} {side} {begin + 12}V{end - 12}Q{side} {end} {side - 12} {end}"
+    lines.append(Line(aside, f"{path}H{right + TIP}", right + 10, end + 18, "start"))
+    return Drawing(side + 30, y - GAP + 24, tuple(boxes), tuple(lines))

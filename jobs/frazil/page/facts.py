@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from frazil.audit.files.proofs import ProofFolder, Result
 from frazil.audit.verify import last_result
 from frazil.clients.secrets import Secrets
+from frazil.dead_letters.show import DeadLetterView
 from frazil.declaration import Environment, Pipeline
 from frazil.errors import FrazilError
-from frazil.lake.ledger.entry import Entry
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.page import dead_letter_views
-from frazil.page.dead_letter_views import Letter, Rejected
+from frazil.page.dead_letter_views import Rejected
 from frazil.page.drawing import Station
 from frazil.page.engine_queries import Query, engine_queries
 from frazil.status.looking import Looking, command_in
@@ -24,7 +24,8 @@ from frazil.status.shown_values import number, rate, size
 
 COMMITS = 30
 """Snapshots that are listed."""
-SHOWN_READERS, SHOWN_TYPES = 3, 3
+SHOWN = 3
+"""Names that a station of the way lists."""
 Report = Callable[[str, str], None]
 
 
@@ -139,7 +140,7 @@ class Facts:
         except FrazilError:
             table = side = None
         if table is None:
-            way, aside = way_of(pipeline, status, (), None)
+            way, aside = way_of(pipeline, status)
             return Detail(status=status, at=at, way=way, aside=aside, verify=verify)
         rejected = dead_letter_views.rejected(pipeline, lake, self._looking.registry())
         queries = engine_queries(pipeline, self._place, self.environment, table.version)
@@ -157,55 +158,52 @@ class Facts:
             verify=verify,
         )
 
-    def letter(self, name: str, partition: int, offset: int) -> Letter | None:
-        """Return one dead letter; None if it does not exist. Raises what reading it raises."""
+    def letter(self, name: str, place: tuple[int, int]) -> DeadLetterView | None:
+        """Return the dead letter of a partition and an offset; None if it does not exist. Raises what reading it raises."""
         lake, registry = OneLook(self._place, self._secrets), self._looking.registry()
-        return dead_letter_views.letter(self._pipelines[name], lake, registry, partition, offset)
+        return dead_letter_views.letter(self._pipelines[name], lake, registry, place)
 
 
 def way_of(
-    pipeline: Pipeline, status: PipelineStatus, engines: Sequence[str], rejected: Rejected | None
+    pipeline: Pipeline, status: PipelineStatus, engines: Sequence[str] = (), rejected: Rejected | None = None
 ) -> tuple[tuple[Station, ...], Station]:
     """Return the stations of a pipeline's records, and that of the rejected ones."""
-    shape, write = pipeline.shape, pipeline.write
+    shape, route, lag = pipeline.shape, pipeline.shape.route, status.lag
     read = rate(status.read_per_second) if status.read_per_second else ""
-    count = len(status.partitions)
-    partitions = f"{number(count)} partition{'s' * (count != 1)}" if count else "partitions not known"
-    stations = [Station(kind="topic", title=pipeline.topic.name, lines=(partitions, _behind(status)))]
-    if (route := shape.route) is not None:
-        more = f"and {len(route.types) - SHOWN_TYPES} more" if len(route.types) > SHOWN_TYPES else ""
-        lines = (*route.types[:SHOWN_TYPES], more, f"others: {route.rest.value}")
-        stations.append(
-            Station(kind="route", title=f"by {route.by.kind}", lines=tuple(filter(None, lines)), arrives=read)
-        )
-    shaped = [
-        f"from {pipeline.envelope.kind}" if pipeline.envelope else "",
-        f"where {shape.where}" if shape.where else "",
-        f"select {shape.select}" if shape.select else "",
-        f"masks {', '.join(shape.masks)}" if shape.masks else "",
-    ]
-    lines = tuple(filter(None, shaped)) or ("all records, all columns",)
+    waiting = "lag not known" if lag is None else f"{number(lag)} records wait" if lag else "all read"
+    partitions = len(status.partitions)
+    count = f"{number(partitions)} partition{'s' * (partitions != 1)}" if partitions else ""
+    stations = [_station("topic", pipeline.topic.name, count, waiting)]
+    if route is not None:
+        stations.append(_station("route", f"by {route.by.kind}", *_some(route.types), f"others: {route.rest.value}"))
     stations.append(
-        Station(
-            kind="transform", title=f"decode {pipeline.topic.value.kind}", lines=lines, arrives="" if route else read
+        _station(
+            "transform",
+            f"decode {pipeline.topic.value.kind}",
+            f"from {pipeline.envelope.kind}" if pipeline.envelope else "",
+            f"where {shape.where}" if shape.where else "",
+            f"select {shape.select}" if shape.select else "",
+            f"masks {', '.join(shape.masks)}" if shape.masks else "",
         )
     )
+    stations[1] = replace(stations[1], arrives=read)
     sizes = f"{size(status.bytes)} in {number(status.data_files)} files" if status.bytes is not None else "no table yet"
     rows = f"{number(status.rows)} rows" if status.rows is not None else ""
-    lines = tuple(filter(None, (rows, sizes)))
-    stations.append(Station(kind="table", title=pipeline.table.identifier, lines=lines, arrives=write.kind))
-    more = f"and {len(engines) - SHOWN_READERS} more" if len(engines) > SHOWN_READERS else ""
-    readers = tuple(filter(None, (*engines[:SHOWN_READERS], more))) or ("none yet",)
-    stations.append(Station(kind="readers", title="any engine", lines=readers, arrives="Iceberg"))
+    stations.append(replace(_station("table", pipeline.table.identifier, rows, sizes), arrives=pipeline.write.kind))
+    stations.append(replace(_station("readers", "any engine", *_some(engines)), arrives="Iceberg"))
     dead = "not known" if rejected is None or rejected.problem else f"{number(rejected.total)} records"
     reasons = [f"{reason}: {number(count)}" for reason, count in (rejected.counts if rejected else {}).items()]
-    return tuple(stations), Station(
-        kind="dead", title=dead, lines=tuple(reasons[:SHOWN_READERS]) or ("none",), arrives="rejected"
-    )
+    return tuple(stations), replace(_station("dead", dead, *_some(reasons)), arrives="rejected")
 
 
-def _behind(status: PipelineStatus) -> str:
-    return "lag not known" if status.lag is None else f"{number(status.lag)} records wait" if status.lag else "all read"
+def _station(kind: str, title: str, *lines: str) -> Station:
+    """Return a station with those lines that are not empty."""
+    return Station(kind=kind, title=title, lines=tuple(" ".join(line.split()) for line in lines if line))
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    """Return the first names, and how many more there are."""
+    return [*names[:SHOWN], *([f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else [])]
 
 
 def growth_of(table: StoredTable) -> Iterator[Growth]:
@@ -230,24 +228,15 @@ def schemas_of(table: StoredTable) -> Iterator[SchemaVersion]:
     seen, found = set[int](), list[SchemaVersion]()
     for schema in sorted(metadata.schemas, key=lambda one: one.schema_id):
         names, types = index_name_by_id(schema), index_by_id(schema)
-        columns = {id_: (name, _type(str(types[id_].field_type))) for id_, name in names.items()}
+        columns = {id_: (name, str(types[id_].field_type).partition("<")[0]) for id_, name in names.items()}
         entries = [one for one in table.snapshots.values() if used.get(one.id) == schema.schema_id]
-        writers = [id_ for one in entries for id_ in _writers(one.entry) if id_ not in seen]
+        writers = [id_ for one in entries for id_ in one.entry.schema_ids if id_ not in seen]
         seen |= {*writers}
         at = entries[0].committed_at if entries else None
         made = tuple(_changes(before, columns))
         found.append(SchemaVersion(id=schema.schema_id, changes=made, at=at, writers=tuple(dict.fromkeys(writers))))
         before = columns
     yield from reversed(found)
-
-
-def _writers(entry: Entry) -> tuple[int, ...]:
-    return entry.schema_ids
-
-
-def _type(text: str) -> str:
-    """Return a type without its members: these are columns of their own."""
-    return text.partition("<")[0]
 
 
 def _changes(before: Mapping[int, tuple[str, str]], now: Mapping[int, tuple[str, str]]) -> Iterator[str]:

@@ -13,23 +13,14 @@ DAY_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dot:
-    """A value at its place, in words."""
-
-    x: float
-    y: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """One plot: a line of steps, the area below, and labels of both axes by their places."""
+    """One plot: a line of steps, the area below, dots with their words, and labels of both axes by their places."""
 
     title: str
     newest: str
     line: str
     area: str
-    dots: tuple[Dot, ...]
+    dots: tuple[tuple[float, float, str], ...]
     values: tuple[tuple[float, str], ...]
     times: tuple[tuple[float, str, str], ...]
     width: int = WIDTH
@@ -50,19 +41,17 @@ def plot(title: str, points: Sequence[tuple[float, float]], shown: Callable[[int
 
     places = [place(*point) for point in points]
     line = f"M{places[0][0]} {places[0][1]}" + "".join(f"H{x}V{y}" for x, y in places[1:])
-    floor_y = HEIGHT - BOTTOM
-    has_days = end - begin >= DAY_SECONDS
-    dots = [
-        Dot(x=x, y=y, text=f"{_time(at, '%Y-%m-%d %H:%M:%S')} UTC: {shown(round(value))}")
+    dots = tuple(
+        (x, y, f"{_time(at, '%Y-%m-%d %H:%M:%S')} UTC: {shown(round(value))}")
         for (x, y), (at, value) in zip(places, points, strict=True)
-    ]
-    form = "%b %d" if has_days else "%H:%M" if end - begin >= 600 else "%H:%M:%S"
+    )
+    form = "%b %d" if end - begin >= DAY_SECONDS else "%H:%M" if end - begin >= 600 else "%H:%M:%S"
     return Plot(
         title=title,
         newest=shown(round(points[-1][1])),
         line=line,
-        area=f"{line}V{floor_y}H{places[0][0]}Z",
-        dots=tuple(dots),
+        area=f"{line}V{HEIGHT - BOTTOM}H{places[0][0]}Z",
+        dots=dots,
         values=tuple((place(begin, share * top)[1], shown(round(share * top))) for share in (0, 0.5, 1)),
         times=((LEFT, "start", _time(begin, form)), (WIDTH - RIGHT, "end", _time(end, form))),
     )

@@ -6,8 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -21,19 +20,11 @@ IDLE_SECONDS = 600.0
 """After this time without a look, nothing is read until the next one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known(Generic[T]):
-    """Facts, and the time at which their reading began, by the clock of `Refreshing`."""
+class Known(NamedTuple, Generic[T]):
+    """Facts, and how many seconds ago their reading began."""
 
     facts: T
-    began: float
-
-
-def begun_later(seconds: float, work: Callable[[], None]) -> None:
-    """Do the work in some seconds, on a thread that does not keep the process."""
-    timer = threading.Timer(seconds, work)
-    timer.daemon = True
-    timer.start()
+    age: float
 
 
 class Refreshing(Generic[T]):
@@ -53,27 +44,22 @@ class Refreshing(Generic[T]):
     ) -> None:
         self._read, self._begin, self._later, self._clock = read, begin, later, clock
         self._lock = threading.Lock()
-        self._known: Known[T] | None = None
+        self._known: tuple[T, float] | None = None
         self._running: Future[Any] | None = None
         self._began, self._looked = float("-inf"), float("-inf")
 
     def look(self, patience: float = PATIENCE_SECONDS) -> Known[T] | None:
         """Return the newest facts; None if the first reading takes longer than `patience`. Raises what a reading raises."""
-        now = self._clock()
-        self._looked = now
+        self._looked = now = self._clock()
         running, known = self._started(), self._known
-        if running is not None and (known is None or now - known.began > OLDEST_SECONDS):
+        if running is not None and (known is None or now - known[1] > OLDEST_SECONDS):
             wait([running], timeout=patience)
             if running.done():
                 running.result()
-        return self._known
-
-    def age(self, known: Known[T]) -> float:
-        """Return how many seconds ago the reading of facts began."""
-        return self._clock() - known.began
+        return None if self._known is None else Known(self._known[0], self._clock() - self._known[1])
 
     def _started(self) -> Future[Any] | None:
-        """Begin a reading if none runs and the last one is long ago; return the one that runs, if any."""
+        """Begin a reading if none runs and the last one is long ago; return the newest one."""
         with self._lock:
             is_running = self._running is not None and not self._running.done()
             if not is_running and self._clock() - self._began >= EVERY_SECONDS:
@@ -84,10 +70,17 @@ class Refreshing(Generic[T]):
     def _work(self) -> None:
         began = self._began
         try:
-            self._known = Known(self._read(), began)
+            self._known = self._read(), began
         finally:
             if self._later is not None and self._clock() - self._looked < IDLE_SECONDS:
                 self._later(max(EVERY_SECONDS - (self._clock() - began), 0.0), self._again)
 
     def _again(self) -> None:
         self._started()
+
+
+def begun_later(seconds: float, work: Callable[[], None]) -> None:
+    """Do the work in some seconds, on a thread that does not keep the process."""
+    timer = threading.Timer(seconds, work)
+    timer.daemon = True
+    timer.start()

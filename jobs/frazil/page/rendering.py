@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from frazil.clients.secrets import Redactor
+from frazil.dead_letters.show import DeadLetterView
+from frazil.dead_letters.shown_bytes import header_text, key_text
 from frazil.page import drawing, plots
-from frazil.page.dead_letter_views import Letter, key_text
 from frazil.page.facts import Detail, Overview
 from frazil.status.all_pipelines import states, totals
 from frazil.status.looking import command_in
@@ -68,9 +69,11 @@ class Rendering:
         )
         jinja.filters |= {
             "age": lambda seconds: duration(seconds) if seconds >= 10 else f"{round(seconds)} s",
+            "cut": lambda text, most: text if len(text) <= most else f"{text[: most - 1]}…",
             "command": lambda text: command_in(text, environment),
             "duration": duration,
             "fitting": lambda rows, chosen: [one for one in rows if chosen.fits(one)],
+            "header_text": header_text,
             "key_text": key_text,
             "link": lambda name: f"#p-{name}" if is_file else f"/pipelines/{name}",
             "moment": lambda at: "–" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
@@ -86,10 +89,10 @@ class Rendering:
             "size": lambda count: "–" if count is None else size(count),
             "urgent_first": urgent_first,
             "states": lambda rows: states(rows).items(),
-            "tall": lambda detail: _drawn(drawing.tall, detail),
+            "tall": lambda detail: drawing.tall(detail.way, detail.aside),
             "time": lambda at: f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}",
             "totals": totals,
-            "wide": lambda detail: _drawn(drawing.wide, detail),
+            "wide": lambda detail: drawing.wide(detail.way, detail.aside),
         }
         style, script = (STATIC / name for name in ("page.css", "page.js"))
         jinja.globals |= {"environment": environment, "is_file": is_file, "home": "#main" if is_file else "/"}
@@ -106,13 +109,14 @@ class Rendering:
         """Return the page of all pipelines. `age` is in seconds."""
         return self._page("overview", overview=overview, age=age, chosen=chosen)
 
-    def pipeline(self, detail: Detail, *, age: float) -> str:
+    def pipeline(self, detail: Detail, age: float) -> str:
         """Return the page of one pipeline."""
         return self._page("pipeline", detail=detail, age=age)
 
-    def letter(self, name: str, letter: Letter, *, at: float, age: float) -> str:
+    def letter(self, name: str, letter: DeadLetterView, *, at: float, age: float) -> str:
         """Return the page of a dead letter."""
-        return self._page("letter", name=name, letter=letter, at=at, age=age)
+        place = f"{letter.letter.partition}:{letter.letter.offset}"
+        return self._page("letter", name=name, letter=letter, place=place, at=at, age=age)
 
     def message(self, heading: str, text: str, *, reloads: str = "") -> str:
         """Return a page that says something; with `reloads` it is the address of facts that are being read."""
@@ -156,13 +160,6 @@ def _remarks(status: PipelineStatus) -> list[str]:
 def _share(one: PartitionStatus) -> float:
     """Return how much of a partition is read, in percent."""
     return 0.0 if not one.stable or one.held is None else round(min(one.held / one.stable, 1) * 100, 1)
-
-
-def _drawn(draw: Any, detail: Detail) -> drawing.Drawing:
-    """Return a drawing whose texts are on one line each."""
-    way = [replace(one, lines=tuple(map(plain, one.lines))) for one in detail.way]
-    drawn: drawing.Drawing = draw(way, detail.aside)
-    return drawn
 
 
 def _plots(growth: Sequence[Any]) -> list[plots.Plot]:

@@ -22,8 +22,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frazil.clients.daemon_threads import DaemonThreads
 from frazil.errors import FrazilError
-from frazil.page.facts import Detail, Facts, Overview
-from frazil.page.refreshing import Refreshing, begun_later
+from frazil.page.facts import Facts, Overview
+from frazil.page.refreshing import Known, Refreshing, begun_later
 from frazil.page.rendering import STATIC, Choice, Rendering
 
 HOST = "127.0.0.1"
@@ -31,8 +31,8 @@ NAMES = (HOST, "localhost")
 """The names of this machine. Another one in `Host` is a site that resolves to it (DNS rebinding)."""
 PARALLEL = 4
 """Pipelines and dead letters that are read at a time."""
-MOST_LETTERS = 200
-"""Dead letters whose facts are kept."""
+MOST_KEPT = 1_000
+"""Pipelines and dead letters whose facts are kept."""
 FILES = ("page.css", "page.js", "icon.svg")
 POLICY = "; ".join(
     (
@@ -87,8 +87,7 @@ class Pages:
         self._overview: Refreshing[Overview] = Refreshing(
             facts.overview, DaemonThreads(1, name="overview").submit, later=begun_later
         )
-        self._details: dict[str, Refreshing[Detail]] = {}
-        self._letters: dict[tuple[str, int, int], Refreshing[Any]] = {}
+        self._kept: dict[str, Refreshing[Any]] = {}
 
     @property
     def app(self) -> Starlette:
@@ -103,67 +102,54 @@ class Pages:
 
     def overview(self, request: Request) -> Response:
         """Answer with all pipelines."""
-        known = self._overview.look()
+        known, asked = self._overview.look(), request.query_params
         if known is None:
-            return self._reading("/")
-        asked = request.query_params
+            return self._reading(request)
         chosen = Choice(text=asked.get("q", "")[:200], state=asked.get("state", "")[:40])
-        return _page(self._rendering.overview(known.facts, age=self._overview.age(known), chosen=chosen))
+        return HTMLResponse(self._rendering.overview(known.facts, age=known.age, chosen=chosen))
 
     def pipeline(self, request: Request) -> Response:
         """Answer with one pipeline."""
-        name = self._name(request)
-        if name is None:
-            return self._reading(request.url.path)
-        one = self._details.setdefault(name, Refreshing(partial(self._facts.detail, name), self._threads.submit))
-        known = one.look()
-        if known is None:
-            return self._reading(f"/pipelines/{name}")
-        return _page(self._rendering.pipeline(known.facts, age=one.age(known)))
+        name = request.path_params["name"]
+        found = self._of_pipeline(request, partial(self._facts.detail, name))
+        return HTMLResponse(self._rendering.pipeline(*found)) if found else self._reading(request)
 
     def letter(self, request: Request) -> Response:
         """Answer with a dead letter."""
-        name, place = self._name(request), (request.path_params["partition"], request.path_params["offset"])
-        if name is None:
-            return self._reading(request.url.path)
-        if len(self._letters) >= MOST_LETTERS:
-            self._letters.clear()
-        read = partial(self._facts.letter, name, *place)
-        one = self._letters.setdefault((name, *place), Refreshing(read, self._threads.submit))
+        name, *place = request.path_params.values()
         try:
-            known = one.look()
+            found = self._of_pipeline(request, partial(self._facts.letter, name, tuple(place)))
         except FrazilError as error:
-            return _page(self._rendering.message("The dead letter cannot be read", str(error)), 503)
-        if known is None:
-            return self._reading(request.url.path)
-        if known.facts is None:
+            return HTMLResponse(self._rendering.message("The dead letter cannot be read", str(error)), 503)
+        if found is None:
+            return self._reading(request)
+        if found.facts is None:
             raise HTTPException(404)
-        age = one.age(known)
-        return _page(self._rendering.letter(name, known.facts, at=time.time() - age, age=age))
+        return HTMLResponse(self._rendering.letter(name, found.facts, at=time.time() - found.age, age=found.age))
 
     def problem(self, request: Request, error: Exception) -> Response:
         """Answer with a page of an error, which says nothing of its cause."""
         status = error.status_code if isinstance(error, HTTPException) else 500
         if status == 404:
-            return _page(self._rendering.message("Not found", "The page does not exist, or does no longer."), 404)
+            return HTMLResponse(self._rendering.message("Not found", "The page does not exist, or no longer."), 404)
         what = f"This is a defect of Frazil ({type(error).__name__}). `frazil status` shows the pipelines, too."
-        return _page(self._rendering.message("The page failed", what), status)
+        return HTMLResponse(self._rendering.message("The page failed", what), status)
 
-    def _name(self, request: Request) -> str | None:
-        """Return the pipeline that a request is about; None if no pipeline is known yet. Raises 404 for an unknown one."""
-        name: str = request.path_params["name"]
-        if self._facts.knows(name):
-            self._overview.look(patience=0)
-            return name
-        if self._overview.look() is None:
+    def _of_pipeline(self, request: Request, read: Callable[[], Any]) -> Known[Any] | None:
+        """Return facts of a request's pipeline and their age; None if they are still read. Raises 404 for an unknown pipeline."""
+        name, path = request.path_params["name"], request.url.path
+        if not self._facts.knows(name) and self._overview.look() is None:
             return None
         if not self._facts.knows(name):
             raise HTTPException(404)
-        return name
+        self._overview.look(patience=0)  # its readings go on
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+        return self._kept.setdefault(path, Refreshing(read, self._threads.submit)).look()
 
-    def _reading(self, path: str) -> Response:
+    def _reading(self, request: Request) -> Response:
         what = "Catalog and Kafka are asked. The page reloads when they have answered."
-        page = self._rendering.message("The facts are being read", what, reloads=path)
+        page = self._rendering.message("The facts are being read", what, reloads=request.url.path)
         return HTMLResponse(page, status_code=503, headers={"Retry-After": "2"})
 
 
@@ -187,15 +173,10 @@ def address(listening: socket.socket) -> str:
     return f"http://{HOST}:{listening.getsockname()[1]}/"
 
 
-def server(facts: Facts, listening: socket.socket) -> Callable[[], None]:
-    """Return what serves on a socket until the process is interrupted."""
-    return partial(_server(facts, listening).run, sockets=[listening])
-
-
 @contextmanager
 def serving(facts: Facts, listening: socket.socket) -> Iterator[None]:
     """Serve on a thread until the end of the block."""
-    made = _server(facts, listening)
+    made = server(facts, listening)
     thread = threading.Thread(target=partial(made.run, sockets=[listening]), name="page-server", daemon=True)
     thread.start()
     try:
@@ -205,7 +186,8 @@ def serving(facts: Facts, listening: socket.socket) -> Iterator[None]:
         thread.join()
 
 
-def _server(facts: Facts, listening: socket.socket) -> uvicorn.Server:
+def server(facts: Facts, listening: socket.socket) -> uvicorn.Server:
+    """Return a server of the page; its `run` ends when the process is interrupted."""
     app = Guarded(Pages(facts).app, port=listening.getsockname()[1])
     config = uvicorn.Config(
         app,
@@ -219,10 +201,6 @@ def _server(facts: Facts, listening: socket.socket) -> uvicorn.Server:
         timeout_graceful_shutdown=1,
     )
     return uvicorn.Server(config)
-
-
-def _page(text: str, status: int = 200) -> Response:
-    return HTMLResponse(text, status_code=status)
 
 
 def _file(path: Path, request: Request) -> Response:

@@ -22,6 +22,7 @@ from frazil.cli.options import (
     command_secrets,
     flag,
 )
+from frazil.dead_letters.shown_bytes import header_text, key_text
 from frazil.declaration import Pipeline
 from frazil.declaration.checks.constraints import INT_MAX, LONG_MAX, shown
 from frazil.errors import InvalidInput
@@ -34,12 +35,6 @@ if TYPE_CHECKING:
     from frazil.dead_letters.show import DeadLetterView, Part
     from frazil.lake.read.stored_tables import Lake
 
-
-HEADER_BYTES = 256
-"""Bytes of a header's value that are shown."""
-
-KEY_CHARACTERS = 40
-"""Characters of a key that the list shows."""
 
 Since = Annotated[str | None, typer.Option(metavar="TIME", help="Earliest time of rejection (UTC), like 2026-01-31.")]
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="Time of rejection (UTC) to stop before.")]
@@ -154,7 +149,7 @@ def _print_list(found: Listing, console: Console) -> None:
     for letter in found.letters:
         at = f"{letter.rejected_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if letter.rejected_at else "–"
         schema = "–" if letter.schema_id is None else str(letter.schema_id)
-        key = _key(letter.key) if letter.key is not None else "–"
+        key = key_text(letter.key)
         place = f"{letter.partition}:{letter.offset}"
         shown.add_row(place, at, letter.reason, schema, key, plain(letter.message or ""))
     console.print()
@@ -173,7 +168,7 @@ def _lines(found: DeadLetterView) -> Iterator[str]:
     time = f"{letter.timestamp_ms} ms after 1970" if is_odd else letter.timestamp
     yield f"rejected {letter.rejected_at}, by run {letter.run}; the record's time is {time}"
     for name, value in found.headers:
-        yield f"header {name}: {_header(value)}"
+        yield f"header {name}: {header_text(value)}"
     if found.masked is not None:
         yield f"decoded, with masks: {found.masked}"
     if found.is_masked:
@@ -197,21 +192,6 @@ def _part(name: str, part: Part) -> Iterator[str]:
         if part.attempt.decoded:
             yield part.attempt.decoded
     yield from part.view()
-
-
-def _key(key: bytes) -> str:
-    """Return a key as its text, or as hexadecimal digits if it is not UTF-8. A long key is cut."""
-    text = key.decode("utf-8", "replace")
-    is_text = "\ufffd" not in text and text.isprintable()
-    shown = text if is_text else f"0x{key.hex()}"
-    return shown if len(shown) <= KEY_CHARACTERS else f"{shown[:KEY_CHARACTERS]}…"
-
-
-def _header(value: bytes | None) -> str:
-    """Return bytes as Python writes them; long ones are cut, `--json` has all of them."""
-    if value is None:
-        return "no value"
-    return repr(value) if len(value) <= HEADER_BYTES else f"{value[:HEADER_BYTES]!r}… ({len(value)} bytes)"
 
 
 def _reason(text: str | None) -> str | None:

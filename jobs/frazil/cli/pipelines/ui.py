@@ -53,7 +53,7 @@ def ui(
     if is_opened:
         webbrowser.open(address(listening))
     try:
-        server(facts, listening)()
+        server(facts, listening).run(sockets=[listening])
     except KeyboardInterrupt:  # the way in which it is ended
         return
 
