@@ -22,7 +22,7 @@ from frazil.dead_letters.show import DeadLetterView, Part, Writer
 from frazil.declaration import Json, Pipeline, Table, Topic
 from frazil.page.facts import Detail, Facts, Overview
 from frazil.page.server import address, bound, serving
-from frazil.status.pipeline_status import PipelineStatus, State
+from frazil.status.pipeline_status import PartitionStatus, PipelineStatus, State
 from tests.audit.audited_table import Landed
 
 COMMAND = "frazil accept {} log-truncated --reason …"
@@ -105,14 +105,17 @@ def _status(number: int) -> PipelineStatus:
     empty = PipelineStatus(pipeline=name, topic=f"{of}.orders.v{number}", table=f"{of}.{name}")
     unlike = {23: State.WAITING, 31: State.NO_TABLE, 39: State.UNKNOWN}.get(number % 60)
     if unlike is not None:
-        return replace(empty, state=unlike, why="" if unlike is State.NO_TABLE else f"no schema in {empty.topic}-value")
+        why = {State.WAITING: f"no schema in {empty.topic}-value", State.UNKNOWN: "no answer within 10 s"}
+        return replace(empty, state=unlike, why=why.get(unlike, ""))
     counts = {"rows": number * 104_729, "bytes": number * 9_500_000, "rejected_24h": 0 if number % 11 else 12}
     one = replace(empty, freshness_seconds=4.0 + number, read_per_second=number * 7.3 % 900, **counts)
     if number % 50 == 17:
         command = COMMAND.format(name)
         why = f"pipeline {name}: the topic ends at offset 150, and the table holds 200. Run `{command}`"
         return replace(one, state=State.STOPPED, why=why, commands=(command,), record=(one.topic, 0, 200))
-    return replace(one, state=State.BEHIND if number % 9 == 4 else State.CAUGHT_UP)
+    is_behind = number % 9 == 4
+    offsets = (PartitionStatus(partition=0, held=9_000, stable=9_000 + is_behind * number * 31),)
+    return replace(one, state=State.BEHIND if is_behind else State.CAUGHT_UP, partitions=offsets)
 
 
 class GivenFacts:

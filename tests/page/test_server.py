@@ -95,7 +95,7 @@ def test_head_has_no_body(client: Client) -> None:
 def test_what_does_not_exist_is_not_found(client: Client, path: str) -> None:
     status, headers, text = client.ask(path)
     assert status == 404
-    assert "The page does not exist" in text
+    assert "This page does not exist" in text
     assert headers["Content-Security-Policy"]
 
 

@@ -176,16 +176,14 @@ def way_of(
     stations = [_station("topic", pipeline.topic.name, count, waiting)]
     if route is not None:
         stations.append(_station("route", f"by {route.by.kind}", *_some(route.types), f"others: {route.rest.value}"))
-    stations.append(
-        _station(
-            "transform",
-            f"decode {pipeline.topic.value.kind}",
-            f"from {pipeline.envelope.kind}" if pipeline.envelope else "",
-            f"where {shape.where}" if shape.where else "",
-            f"select {shape.select}" if shape.select else "",
-            f"masks {', '.join(shape.masks)}" if shape.masks else "",
-        )
+    shaped = (
+        f"from {pipeline.envelope.kind}" if pipeline.envelope else "",
+        f"where {shape.where}" if shape.where else "",
+        f"select {shape.select}" if shape.select else "",
+        f"masks {', '.join(shape.masks)}" if shape.masks else "",
     )
+    every = "" if any(shaped) else "all records, all columns"
+    stations.append(_station("transform", f"decode {pipeline.topic.value.kind}", *shaped, every))
     stations[1] = replace(stations[1], arrives=read)
     sizes = f"{size(status.bytes)} in {number(status.data_files)} files" if status.bytes is not None else "no table yet"
     rows = f"{number(status.rows)} rows" if status.rows is not None else ""

@@ -1,4 +1,4 @@
-"""Facts that are read in the background: nobody who looks waits for a service for long."""
+"""Facts that are read in the background, so that a person who looks waits at most two seconds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ T = TypeVar("T")
 EVERY_SECONDS = 15.0
 """Time between the beginnings of two readings."""
 OLDEST_SECONDS = 30.0
-"""Someone who looks waits a little for newer facts than these."""
+"""A person who looks waits a little for newer facts than these."""
 PATIENCE_SECONDS = 1.5
-"""The longest time that someone waits."""
+"""The longest time that a person waits."""
 IDLE_SECONDS = 600.0
 """After this time without a look, nothing is read until the next one."""
 
@@ -30,7 +30,7 @@ class Known(NamedTuple, Generic[T]):
 class Refreshing(Generic[T]):
     """Facts of one kind, with one reading at a time. Safe to share between threads.
 
-    The first look begins a reading. With `later`, the next one follows every 15 seconds, as long as someone looks now and then;
+    The first look begins a reading. With `later`, the next one follows every 15 seconds, as long as a person looks now and then;
     without it, a look begins it.
     """
 

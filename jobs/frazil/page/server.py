@@ -131,7 +131,7 @@ class Pages:
         """Answer with a page of an error, which says nothing of its cause."""
         status = error.status_code if isinstance(error, HTTPException) else 500
         if status == 404:
-            return HTMLResponse(self._rendering.message("Not found", "The page does not exist, or no longer."), 404)
+            return HTMLResponse(self._rendering.message("Not found", "This page does not exist."), 404)
         what = f"This is a defect of Frazil ({type(error).__name__}). `frazil status` shows the pipelines, too."
         return HTMLResponse(self._rendering.message("The page failed", what), status)
 
