@@ -68,7 +68,7 @@ def test_the_package_has_every_room_but_those_of_the_command_line(root: Path, pa
     names = zipfile.ZipFile(package).namelist()
     rooms = {name.split("/")[1] for name in names if name.startswith("frazil/") and name.count("/") > 1}
     here = {path.parent.name for path in (root / "jobs" / "frazil").glob("*/__init__.py")}
-    assert rooms == here - {"local", "cli", "doctor", "inference", "project", "smoke", "status"}
+    assert rooms == here - {"local", "cli", "doctor", "inference", "page", "project", "smoke", "status"}
     assert not any("entry_points" in name or "__pycache__" in name for name in names)
 
 

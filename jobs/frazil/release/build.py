@@ -31,6 +31,7 @@ NOT_RELEASED = (
     "frazil/local/",
     "frazil/cli/",
     "frazil/doctor/",
+    "frazil/page/",
     "frazil/smoke/",
     "frazil/inference/",
     "frazil/project/",
