@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pyiceberg.types import LongType, StringType
 
@@ -122,11 +123,10 @@ class GivenFacts:
     """Facts that a test gives; counts what is asked."""
 
     def __init__(
-        self, rows: tuple[PipelineStatus, ...], detail: Detail | None = None, letter: DeadLetterView | None = None
+        self, rows: tuple[PipelineStatus, ...], detail: Any = None, letter: Any = None, notes: Any = ()
     ) -> None:
         self.environment, self.redactor = "production", Redactor()
-        self.rows, self._detail, self._letter = rows, detail, letter
-        self.notes: tuple[str, ...] = ()
+        self.rows, self.notes, self._detail, self._letter = rows, notes, detail, letter
         self.asked: list[str] = []
         self.answers = threading.Event()
         self.answers.set()

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from frazil.clients.secrets import Redactor
-from frazil.page.facts import Detail, Overview
+from frazil.page.facts import Overview
 from frazil.page.rendering import Rendering
 from frazil.status.pipeline_status import State
 from tests.page.page_facts import GivenFacts, facts_of, landed_orders, many, other_pipelines, proven, served
@@ -45,11 +45,8 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> GivenFacts:
     real = facts_of(landed, *other_pipelines(), proofs=folder / "proofs", ends=1500)
     rows = real.overview().rows
     detail, letter = real.detail("orders"), real.letter("orders", (0, 145))
-    location = "s3://lake/warehouse/shop/orders"
-    shown = replace(detail.status, location=location, differences=())
-    given = GivenFacts((shown, *rows[1:], *many(40)), replace(detail, status=shown), letter)
-    given.of_table = detail  # type: ignore[attr-defined]
-    return given
+    shown = replace(detail.status, location="s3://lake/warehouse/shop/orders", differences=())
+    return GivenFacts((shown, *rows[1:], *many(40)), replace(detail, status=shown), letter)
 
 
 class Person:
@@ -104,6 +101,11 @@ def test_all_views_are_accessible_and_stay_on_this_machine(chromium: Any, facts:
         page.get_by_role("link", name="Pipelines").click()
         page.goto(f"{address}pipelines/orders_23")
         person.check()
+        unknown = tuple(replace(one, state=State.UNKNOWN, why="no answer") for one in many(9))
+        for rows in ((), unknown):
+            with served(GivenFacts(rows, notes=("the catalog does not answer. Run `frazil doctor`",))) as other:
+                page.goto(other)
+                person.check()
         person.leave()
 
 
@@ -133,23 +135,8 @@ def test_the_keyboard_reaches_everything(chromium: Any, facts: GivenFacts) -> No
         person.leave()
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_other_states_are_accessible(chromium: Any, facts: GivenFacts, way: str) -> None:
-    empty, away = (
-        GivenFacts(()),
-        GivenFacts(tuple(replace(one, state=State.UNKNOWN, why="no answer") for one in many(9))),
-    )
-    away.notes = ("catalog lake: it did not answer. Run `frazil doctor`",)
-    for given in (empty, away):
-        with served(given) as address:
-            person = Person(chromium, address, *WAYS[way])
-            person.page.goto(address)
-            person.check()
-            person.leave()
-
-
 def test_the_file_works_without_a_server(chromium: Any, facts: GivenFacts, tmp_path: Path) -> None:
-    detail: Detail = facts.of_table  # type: ignore[attr-defined]
+    detail = facts.detail("orders")
     file = tmp_path / "status.html"
     overview = Overview(environment="production", at=detail.at, rows=facts.rows)
     file.write_text(Rendering("production", Redactor(), is_file=True).file(overview, [detail]))
@@ -173,8 +160,8 @@ def test_docs_have_pictures_of_the_page(chromium: Any, facts: GivenFacts, root: 
     images = root / "docs" / "images"
     images.mkdir(exist_ok=True)
     with served(facts) as address:
-        for name, path, scheme in (("ui-pipelines", "", "light"), ("ui-pipeline", "pipelines/orders", "light")):
-            person = Person(chromium, address, scheme, WIDE)
+        for name, path in {"ui-pipelines": "", "ui-pipeline": "pipelines/orders"}.items():
+            person = Person(chromium, address, *WAYS["light"])
             person.page.goto(f"{address}{path}")
             taken = Image.open(io.BytesIO(person.page.screenshot()))
             file = images / f"{name}.png"

@@ -13,8 +13,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from frazil.clients.secrets import Redactor
-from frazil.dead_letters.show import DeadLetterView
+from frazil.clients.secrets import MASK, Redactor
+from frazil.dead_letters.show import DeadLetterView, Part
 from frazil.dead_letters.shown_bytes import header_text, key_text
 from frazil.page import drawing, plots
 from frazil.page.facts import Detail, Overview
@@ -40,8 +40,11 @@ class Choice:
 
     def fits(self, one: PipelineStatus) -> bool:
         """Return whether a pipeline is chosen. The script of the page decides by the same rule."""
-        wanted = self.text.strip().lower()
-        return self.state in ("", one.state.value) and wanted in searched(one)
+        return self.state in ("", one.state.value) and self.text.strip().lower() in searched(one).lower()
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def urgent_first(rows: Sequence[PipelineStatus]) -> list[PipelineStatus]:
@@ -51,7 +54,7 @@ def urgent_first(rows: Sequence[PipelineStatus]) -> list[PipelineStatus]:
 
 def searched(one: PipelineStatus) -> str:
     """Return the text of a pipeline that is searched."""
-    return f"{one.pipeline} {one.topic} {one.table} {one.why}".lower()
+    return f"{one.pipeline} {one.topic} {one.table} {one.why}"
 
 
 class Rendering:
@@ -69,15 +72,16 @@ class Rendering:
         )
         jinja.filters |= {
             "age": lambda seconds: duration(seconds) if seconds >= 10 else f"{round(seconds)} s",
-            "cut": lambda text, most: text if len(text) <= most else f"{text[: most - 1]}…",
+            "cut": lambda text, most: _cut(redactor.redact(text), most),
             "command": lambda text: command_in(text, environment),
             "duration": duration,
             "fitting": lambda rows, chosen: [one for one in rows if chosen.fits(one)],
-            "header_text": header_text,
-            "key_text": key_text,
+            "header_text": lambda value: header_text(self._without_secrets(value)),
+            "key_text": lambda key: key_text(self._without_secrets(key)),
             "link": lambda name: f"#p-{name}" if is_file else f"/pipelines/{name}",
             "moment": lambda at: "–" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
             "number": number,
+            "part": self._part,
             "plots": _plots,
             "rate": rate,
             "rates": lambda rows: rate(sum(one.read_per_second or 0 for one in rows)),
@@ -129,6 +133,16 @@ class Rendering:
 
     def _page(self, template: str, **values: Any) -> str:
         return self._jinja.get_template(f"{template}.html").render(values)
+
+    def _part(self, part: Part) -> Part:
+        """Return a key or value. If it holds a secret, its bytes are not shown: lines and cut texts have parts of secrets."""
+        data = self._without_secrets(part.data)
+        return part if data == part.data else Part(data=data)
+
+    def _without_secrets(self, data: bytes | None) -> bytes | None:
+        """Return bytes if they hold no secret, else a text that says so."""
+        texts = [(data or b"").decode(encoding, "replace") for encoding in ("latin-1", "utf-8")]
+        return data if all(self._redactor.redact(text) == text for text in texts) else MASK.encode()
 
     def _masked(self, value: Any) -> Any:
         """Return a value without secrets and control characters; what a template made is done already."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -16,28 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.declaration.documents.document import environment_document
-from tests.audit.audited_table import Landed
-
-DECLARED = """
-from frazil.declaration import *
-pipelines = [
-    Pipeline(topic=Topic("orders", value=Json(columns=("order_id long",))), table=Table("shop.orders"), name="orders"),
-    Pipeline(topic=Topic("clicks", value="text"), table=Table("shop.clicks")),
-]
-"""
-
-
-@pytest.fixture
-def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with one landed pipeline of two, whose broker does not run."""
-    landed = Landed(folder)
-    landed.land({0: 100, 1: 50}, rejected=[(0, 7)])
-    (folder / "pipelines.py").write_text(DECLARED)
-    (folder / "env.json").write_text(json.dumps(environment_document(landed.environment)))
-    monkeypatch.setenv("FRAZIL_PIPELINES", "pipelines.py")
-    monkeypatch.setenv("FRAZIL_ENV", "env.json")
-    return folder
+from tests.cli.pipelines.test_status import project  # noqa: F401 # a fixture
 
 
 @pytest.mark.usefixtures("project")
@@ -66,15 +44,16 @@ def test_a_port_that_is_asked_for_and_taken_is_refused() -> None:
     assert "cannot be used (Address already in use). Name another one, or leave it out" in ended.stderr
 
 
-def test_one_file_has_all_pipelines_and_the_named_ones_in_full(project: Path) -> None:
+@pytest.mark.usefixtures("project")
+def test_one_file_has_all_pipelines_and_the_named_ones_in_full() -> None:
     ended = CliRunner().invoke(app, ["status", "orders", "--html", "out/status.html"])
     assert (ended.exit_code, ended.stdout) == (0, "out/status.html is written\n"), ended.output
-    page = (project / "out" / "status.html").read_text()
+    page = Path("out/status.html").read_text()
     assert page.count('<article class="one">') == 1
     assert "The local broker 127.0.0.1:9 does not run" in page
     assert "frazil verify orders --env env.json" in page
     assert CliRunner().invoke(app, ["status", "--html", "all.html"]).exit_code == 0
-    assert (project / "all.html").read_text().count('<article class="one">') == 2
+    assert Path("all.html").read_text().count('<article class="one">') == 2
 
 
 @pytest.mark.usefixtures("project")

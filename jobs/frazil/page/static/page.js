@@ -16,7 +16,7 @@
       const state = (buttons.find((b) => b.getAttribute("aria-pressed") === "true") || {}).value || "";
       let shown = 0;
       for (const body of bodies) {
-        const fits = (!state || body.dataset.state === state) && body.dataset.text.includes(text);
+        const fits = (!state || body.dataset.state === state) && body.dataset.text.toLowerCase().includes(text);
         body.hidden = !fits;
         shown += fits;
       }
@@ -71,7 +71,7 @@
     const show = () => live.setAttribute("aria-pressed", String(isOn()));
     live.addEventListener("click", () => { sessionStorage.setItem("live", isOn() ? "off" : "on"); show(); });
     show();
-    setInterval(() => { if (isOn() && document.visibilityState === "visible") location.reload(); }, 15000);
+    setInterval(() => { if (isOn() && document.visibilityState === "visible" && !document.activeElement.closest("input")) location.reload(); }, 15000);
   }
   if (document.querySelector("#reading")) setTimeout(() => location.reload(), 2000);
 })();
