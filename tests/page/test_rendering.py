@@ -142,7 +142,9 @@ def test_each_state_is_shown_with_its_reason_and_commands(state: State) -> None:
         assert "because <code>this</code>" in page
         assert "frazil x" in page
     assert "newer facts are being read" in overview
-    assert "Not verified yet" in page
+    assert "There is no table, or it cannot be read." in page
+    read = replace(row, rows=0)
+    assert "Not verified yet" in rendering.pipeline(Detail(status=read, at=0, verify="frazil verify orders"), 1)
 
 
 def test_pipelines_are_found_by_text_and_state_and_the_urgent_ones_are_first() -> None:
@@ -159,10 +161,11 @@ def test_pipelines_are_found_by_text_and_state_and_the_urgent_ones_are_first() -
 
 
 def test_a_reason_of_many_pipelines_is_shown_once() -> None:
-    rows = tuple(replace(one, state=State.UNKNOWN, why="the broker does not run", commands=()) for one in many(20))
+    why = "the catalog does not answer"
+    rows = tuple(replace(one, state=State.UNKNOWN, why=f"table {one.table}: {why}", commands=()) for one in many(20))
     page = Rendering("x", Redactor()).overview(Overview(environment="x", at=0, rows=rows), age=0, chosen=Choice())
     assert [len(names) for _, names in shared_reasons(rows)] == [20]
-    assert Read(page).text.count("the broker does not run") == 1
+    assert Read(page).text.count(why) == 1
 
 
 def test_without_a_pipeline_the_page_says_how_to_declare_one() -> None:

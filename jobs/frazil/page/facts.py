@@ -185,7 +185,9 @@ def way_of(
     every = "" if any(shaped) else "all records, all columns"
     stations.append(_station("transform", f"decode {pipeline.topic.value.kind}", *shaped, every))
     stations[1] = replace(stations[1], arrives=read)
-    sizes = f"{size(status.bytes)} in {number(status.data_files)} files" if status.bytes is not None else "no table yet"
+    sizes = (
+        f"{size(status.bytes)} in {number(status.data_files)} files" if status.bytes is not None else status.state.value
+    )
     rows = f"{number(status.rows)} rows" if status.rows is not None else ""
     stations.append(replace(_station("table", pipeline.table.identifier, rows, sizes), arrives=pipeline.write.kind))
     stations.append(replace(_station("readers", "any engine", *_some(engines)), arrives="Iceberg"))

@@ -73,6 +73,7 @@ class Rendering:
         jinja.filters |= {
             "age": lambda seconds: duration(seconds) if seconds >= 10 else f"{round(seconds)} s",
             "cut": lambda text, most: _cut(redactor.redact(text), most),
+            "common_reason": _common_reason,
             "command": lambda text: command_in(text, environment),
             "duration": duration,
             "fitting": lambda rows, chosen: [one for one in rows if chosen.fits(one)],
@@ -156,8 +157,13 @@ def shared_reasons(rows: Sequence[PipelineStatus]) -> list[tuple[str, list[str]]
     names: dict[str, list[str]] = {}
     for one in rows:
         if one.why and not one.commands:
-            names.setdefault(one.why, []).append(one.pipeline)
+            names.setdefault(_common_reason(one), []).append(one.pipeline)
     return [(why, of) for why, of in names.items() if len(of) > SHARED]
+
+
+def _common_reason(one: PipelineStatus) -> str:
+    """Return the reason of a state without the table's name, as a catalog's errors have it."""
+    return one.why.removeprefix(f"table {one.table}: ")
 
 
 def _remarks(status: PipelineStatus) -> list[str]:
