@@ -7,19 +7,23 @@ import time
 import pytest
 
 from frazil.declaration import Limits, Redact, Shape, Upsert
-from frazil.metrics.readings import Readings
+from frazil.metrics.readings import Readings, Sample
 from tests.support.shop import Shop, ShopOf
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 
-def values(shop: Shop) -> dict[str, float]:
-    """Return the values of the shop's pipeline after all its events, by name and further labels."""
+def samples(shop: Shop) -> list[Sample]:
+    """Return the samples of the shop's pipeline after all its events."""
     readings = Readings("r", "1", clock=time.time, cpu_seconds=lambda: None)
     for event in shop.events:
         readings(event)
-    found = {" ".join((s.metric.name.removeprefix("frazil_"), *s.labels[3:])): s.value for s in readings.samples()}
-    return {name: value for name, value in found.items() if not name.startswith("run_info")}
+    return [sample for sample in readings.samples() if not sample.metric.is_of_process]
+
+
+def values(shop: Shop) -> dict[str, float]:
+    """Return their values, by name and further labels."""
+    return {" ".join((s.metric.name.removeprefix("frazil_"), *s.labels[3:])): s.value for s in samples(shop)}
 
 
 def test_the_metrics_of_batches_are_what_the_table_has(shop_of: ShopOf) -> None:
