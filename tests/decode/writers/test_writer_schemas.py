@@ -363,6 +363,40 @@ def test_a_subject_that_only_begins_like_ours_is_another_topics() -> None:
     assert len(found.versions) == 1
 
 
+@pytest.mark.parametrize(
+    ("value_format", "text"),
+    [
+        *(("avro", text) for text in ('"string"', '{"type": "array", "items": "long"}', '["null", "string"]')),
+        ("json_schema", '{"type": "object", "properties": {"value": {"type": "string"}}}'),
+    ],
+)
+@pytest.mark.parametrize("subject", ["orders-key", "orders-eu-value"])
+def test_a_schema_without_a_name_makes_no_columns_by_the_names_of_records(
+    value_format: str, text: str, subject: str
+) -> None:
+    registry = FakeRegistry()
+    kind = SchemaType.AVRO if value_format == "avro" else SchemaType.JSON
+    schema_id = registry.register(subject, text, kind)
+    found = writers(registry, value_format, subject_strategy=SubjectStrategy.TOPIC_RECORD)
+    found.refresh()
+    meet(found, frame(schema_id))
+    assert (found.versions, found.problems) == ((), {})
+    assert decoder(found).refused[frame(schema_id)] is Reason.FOREIGN_SCHEMA
+    assert registry.register("orders-shop.Order", text, kind) == schema_id
+    declared = writers(registry, value_format, subject_strategy=SubjectStrategy.TOPIC_RECORD, record_name="shop.Order")
+    assert declared.refresh()  # the subject is that of the declared name
+
+
+def test_change_data_waits_while_only_keys_have_a_subject() -> None:
+    registry = FakeRegistry()
+    schema_id = registry.register("orders-key", json.dumps({**ORDER, "name": "Key"}))
+    topic = topic_of("orders", value_format="avro", subject_strategy=SubjectStrategy.TOPIC_RECORD)
+    envelope = DebeziumEvents(Debezium(operation_column=True))
+    found = writer_schemas(topic, registry, envelope=envelope)  # type: ignore[arg-type]
+    assert not found.refresh()
+    assert decoder(found).refused[frame(schema_id)] is Reason.FOREIGN_SCHEMA
+
+
 def test_without_a_name_and_a_topic_in_it_a_run_begins_without_versions() -> None:
     registry = FakeRegistry()
     schema_id = registry.register("shop.Order", json.dumps(ORDER))

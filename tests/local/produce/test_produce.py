@@ -235,6 +235,18 @@ def test_a_wrong_record_or_schema_is_one_error_and_nothing_is_produced(
     ]
 
 
+def test_a_schema_without_a_name_has_no_subject_by_record_names(whole_world: LocalServices, folder: Path) -> None:
+    value = "Avro(subject_strategy='topic_record')"
+    (folder / "p.py").write_text(
+        f"from frazil import *\np = Pipeline(topic=Topic('nameless', value={value}), table=Table('shop.nameless'))\n"
+    )
+    (folder / "s.avsc").write_text('{"type": "map", "values": "long"}')
+    options = ("--pipelines", str(folder / "p.py"), "--schema", str(folder / "s.avsc"))
+    ended = produce("nameless", "-", *options, stdin='{"id": 1}', code=2)
+    assert "Give a record with a name, or a JSON Schema with a title" in ended.stderr
+    assert "nameless" not in AdminClient({"bootstrap.servers": whole_world.bootstrap}).list_topics(timeout=30).topics
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_name_that_kafka_refuses_registers_nothing(whole_world: LocalServices) -> None:
     ended = produce("no name", "-", "--format", "avro", stdin='{"id": 1}', code=2)

@@ -112,7 +112,8 @@ class RegisteredWriters(FramedWriters):
         if self._record_name is not None and name and name != self._record_name:
             return False
         wanted = self._record_name or name
-        return f"{self._prefix}{wanted}" in subjects if wanted else any(s.startswith(self._prefix) for s in subjects)
+        # No serialiser registers a value without a name by `topic_record`: the subject is that of keys, or of another topic.
+        return f"{self._prefix}{wanted}" in subjects if wanted else bool(subjects) and not self._prefix
 
     def refresh(self, *, deleted: bool = False) -> bool:
         """Ask the registry for the versions of the topic's subjects; returns whether there are new writers.
@@ -261,10 +262,9 @@ class RegisteredWriters(FramedWriters):
     def _read(self, schema: RegisteredSchema, references: Mapping[str, str], subjects: set[str]) -> Reason | None:
         """Read a schema; return why its records cannot be read."""
         made = self.record_type(schema.text, references, connect_types=self.envelope.has_changes)
-        written = self._unwrapped(made)
-        if not self._owns(written.name, subjects):
+        if not self._owns(made.name, subjects):
             return Reason.FOREIGN_SCHEMA
-        self.types[schema.id] = written
+        self.types[schema.id] = self._unwrapped(made)
         return None
 
     def _name_first(self, schema_id: int, guid: str | None) -> None:

@@ -72,7 +72,7 @@ def avro_encoder(given: Line) -> Encoder:
     """
     fastavro = _fastavro()
     try:
-        name = str(getattr(avro.parse(given.text).root, "name", ""))
+        parsed = avro.parse(given.text)
         schema = fastavro.parse_schema(json.loads(given.text))
     except (UnreadableSchema, fastavro.schema.SchemaParseException, fastavro.schema.UnknownType, ValueError) as error:
         raise InvalidInput(f"this is no Avro schema: {error}", where=given.place, do="Correct the schema") from None
@@ -89,6 +89,7 @@ def avro_encoder(given: Line) -> Encoder:
             raise line.wrong(str(error)) from None
         return body.getvalue()
 
+    name = "" if parsed.is_single_value else parsed.root.name
     return Encoder(encode=encode, type=SchemaType.AVRO, schema=given.text, name=name)
 
 

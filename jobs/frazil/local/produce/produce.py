@@ -149,7 +149,7 @@ def produce(wanted: Wanted, lines: Sequence[Line], *, bootstrap: str, registry_u
     kind, topic = wanted.chosen_format(), wanted.topic
     declared = wanted.declared.value if wanted.declared is not None and wanted.declared.value.kind == kind else None
     encoder = value_encoder(kind, topic, lines, _given(wanted) or _declared_schema(declared))
-    values = _encoded(encoder, lines)
+    values, subject = _encoded(encoder, lines), _subject(declared, topic, encoder.name)
     keys = _keys(wanted, lines) if wanted.key is not None else None
     writer = TopicWriter(bootstrap, topic)
     is_new = writer.create(wanted.partitions)
@@ -165,7 +165,7 @@ def produce(wanted: Wanted, lines: Sequence[Line], *, bootstrap: str, registry_u
         schema_id = schemas[subject] = RegistryAdmin(registry_url()).register(subject, of.schema, of.type)
         return [prefixed(schema_id, body, of.index) for body in bodies]
 
-    framed_values = framed(encoder, _subject(declared, topic, encoder.name), declared, values)
+    framed_values = framed(encoder, subject, declared, values)
     framed_keys: Sequence[bytes | None] = [None] * len(values)
     if keys is not None:
         framed_keys = framed(keys[0], f"{topic}-key", wanted.declared.key if wanted.declared else None, keys[1])
@@ -243,7 +243,10 @@ def _double(number: Decimal) -> float:
 
 
 def _subject(declared: Format | None, topic: str, name: str) -> str:
-    """Return the subject of a schema of values; `name` is the full name of the records."""
+    """Return the subject of a schema of values; `name` is the full name of the records. Raises `InvalidInput` without one."""
     strategy = declared.subject_strategy if declared is not None else SubjectStrategy.TOPIC
+    if strategy is not SubjectStrategy.TOPIC and not name:
+        what = f"with subject_strategy {strategy} the schema's name is in its subject, and the schema has none"
+        raise InvalidInput(what, where=f"topic {topic}", do="Give a record with a name, or a JSON Schema with a title")
     names = {SubjectStrategy.RECORD: name, SubjectStrategy.TOPIC_RECORD: f"{topic}-{name}"}
     return names.get(strategy, f"{topic}-value")
