@@ -152,3 +152,15 @@ def test_names_choose_in_their_order_and_once() -> None:
     assert chosen([a, b], ["b", "a", "b"]) == (b, a)
     with pytest.raises(FrazilError, match=r"the pipeline c does not exist\. Name one of a, b"):
         chosen([a, b], ["a", "c"])
+
+
+def test_new_types_of_one_topic_are_declared_once(tmp_path: Path) -> None:
+    head = "from frazil.declaration import Avro, RecordName, routes\nTOPIC = Topic('t', value=Avro(subject_strategy='topic_record'))\n"
+    of = "routes(TOPIC, by=RecordName(), to={{{!r}: 'shop.{}_{{name}}'}}, otherwise=Table('shop.{}'))"
+    both = f"a = {of.format('s.e.*', 'a', 'a')}\nb = {of.format('s.*', 'b', 'b')}\n"
+    with pytest.raises(InvalidDeclaration) as raised:
+        found(written(tmp_path, head + both))
+    (problem,) = raised.value.problems
+    assert problem.path.endswith("mine.py: types[1].pipeline.shape.route.new_types")
+    assert problem.what == "types[0] has the new types of topic t already: s.e.*"
+    assert problem.do == "Name each type of s.* in `to`, or write all patterns of the topic in one entry"

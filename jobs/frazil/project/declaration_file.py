@@ -17,7 +17,7 @@ from frazil.declaration import (
     TypePattern,
     parse_document,
 )
-from frazil.declaration.checks.cross_checks import Listed, clashes, misfits
+from frazil.declaration.checks.cross_checks import Listed, clashes, misfits, type_clashes
 from frazil.declaration.checks.validation import named
 from frazil.errors import InvalidInput
 from frazil.project.project_file import NAME, project_folder, stated_pipelines
@@ -106,7 +106,8 @@ def _of(pipelines: Sequence[Pipeline], every: Sequence[Declared], file: Path) ->
     patterns = tuple(one for one in every if isinstance(one, TopicPattern))
     types = tuple(one for one in every if isinstance(one, TypePattern))
     of_file = Found(listed, patterns, str(file), types)
-    if problems := [*clashes(listed), *_schema_problems(of_file.examples)]:
+    of_types = [one for one in of_file.examples if one.of == "types"]
+    if problems := [*clashes(listed), *type_clashes(of_types), *_schema_problems(of_file.examples)]:
         raise InvalidDeclaration(problems)
     return of_file
 

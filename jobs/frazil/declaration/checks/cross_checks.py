@@ -68,6 +68,22 @@ def clashes(listed: Sequence[Listed]) -> Iterator[Problem]:
     yield from _tableflow_namespaces(listed)
 
 
+def type_clashes(patterns: Sequence[Listed]) -> Iterator[Problem]:
+    """Yield the patterns of types whose topic an earlier one has: a new type would be of both, and land in one."""
+    first: dict[str, Listed] = {}
+    for one in patterns:
+        earlier, topic = first.setdefault(one.pipeline.topic.name, one), one.pipeline.topic.name
+        if earlier is not one:
+            what = f"{earlier.of}[{earlier.index}] has the new types of topic {topic} already: {_new_types(earlier)}"
+            do = f"Name each type of {_new_types(one)} in `to`, or write all patterns of the topic in one entry"
+            yield Problem(f"{one.path}.pipeline.shape.route.new_types", what, do)
+
+
+def _new_types(of: Listed) -> str:
+    route = of.pipeline.shape.route
+    return ", ".join((route.new_types if route is not None else None) or ())
+
+
 def _tableflow_namespaces(listed: Sequence[Listed]) -> Iterator[Problem]:
     """Yield conflicts of namespaces: a cluster has one integration with Glue, which publishes all of its tables in one database."""
     flowing = [one for one in listed if isinstance(one.pipeline.engine, Tableflow)]
