@@ -57,6 +57,7 @@ EXAMPLES: dict[str, DecisionRequired] = {
     "a lost ledger of a state": LedgerLost.of("p", "s.t", is_state=True),
     "a table of another engine": ForeignTable.of("p", "s.t"),
     "a table of another pipeline": OtherPipeline.of("p", "s.t", {"q"}),
+    "a table of another type": OtherPipeline.of_type("p", "s.t", "a.T", "b.T"),
     "a view": ForeignTable.of("p", "s.t", is_iceberg=False),
     "a renamed column": ColumnsMissing.of("p", "s.t", {"_kafka_offset": "off"}),
     "a dropped column": ColumnsMissing.of("p", "s.t", {"_kafka_offset": None}),

@@ -154,7 +154,8 @@ def test_a_type_whose_table_is_anothers_is_refused_alone_and_one_with_a_table_ke
     assert [one.table.identifier for one in found.pipelines] == ["lake.e_sent", "lake.e_paid"]
     error = str(found.refused["events, type shop.b.Paid"])
     assert "the types shop.b.Paid and shop.a.Paid would both have the table lake.e_paid" in error
-    assert "Name shop.b.Paid in `to`, with another table" in error
+    assert "Name shop.b.Paid in `to`, with another table. If the type is wrong, delete its subject" in error
+    assert "(`?permanent=true`)" in error
     kept = matched([pattern], sources, pipelines, {"lake.e_paid": Source("events", "shop.b.Paid")})
     assert [*kept.refused] == ["events, type shop.a.Paid"]
     other = matched([pattern], sources, pipelines, {"lake.e_sent": Source("elsewhere")})

@@ -119,7 +119,7 @@ class LedgerLost(DecisionRequired):
 
 
 class OtherPipeline(DecisionRequired):
-    """The table has offsets of a pipeline of another name: records would land twice, once by each name."""
+    """The table has offsets of a pipeline of another name, so that records would land twice; or those of another new type."""
 
     @classmethod
     def of(cls, pipeline: str, table: str, writers: Iterable[str]) -> Self:
@@ -133,6 +133,20 @@ class OtherPipeline(DecisionRequired):
         names = sorted(writers)
         do = f'Declare name="{names[0]}" again, or name another table: it is made from the declared start'
         return f"the table is that of pipeline {' and '.join(names)}, which committed its offsets to it", do
+
+    @classmethod
+    def of_type(cls, pipeline: str, table: str, theirs: str, ours: str) -> Self:
+        """Return the error of a table that has the records of another new type."""
+        what, do = cls.said_of_type(theirs, ours)
+        return cls(what, pipeline=pipeline, do=do, table=table)
+
+    @staticmethod
+    def said_of_type(theirs: str, ours: str) -> tuple[str, str]:
+        """Return what is wrong with a table that has the records of the type `theirs`, and what to do."""
+        return (
+            f"the table has the records of type {theirs}, and none of {ours}",
+            f"Name {ours} in `to`, with another table",
+        )
 
 
 class ForeignTable(DecisionRequired):

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from frazil.declaration import InvalidDeclaration, Pipeline, RecordName, TopicPattern, TypePattern
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX
 from frazil.errors import FrazilError, InvalidInput
-from frazil.lake.layout import shapes
-from frazil.lake.read.stored_tables import Lake, StoredTable
+from frazil.lake.layout import Layout, shapes
+from frazil.lake.read.stored_tables import Lake
 
 PARALLEL = 8
 """Tables whose ledgers are read at a time."""
@@ -123,7 +123,8 @@ def matched(
 def _instead(source: Source) -> str:
     """Return what to do with a topic or type that cannot have a table by its pattern."""
     if source.type:
-        return f"Name {source.type} in `to`, with another table"
+        wrong = "If the type is wrong, delete its subject, also permanently (`?permanent=true`)"
+        return f"Name {source.type} in `to`, with another table. {wrong}"
     return f"Exclude {source.topic}, and declare it as a pipeline with another table"
 
 
@@ -248,13 +249,13 @@ class MatchedTopics:
             if table is None or commit is None or commit.entry.end is None:
                 return None
             topic = commit.entry.end.topic
-            return Source(topic, _type_in(table) if any(one.topic == topic for one in self._types) else "")
+            return Source(topic, type_in(table.layout) if any(one.topic == topic for one in self._types) else "")
         except FrazilError as error:
             return error
 
 
-def _type_in(table: StoredTable) -> str:
+def type_in(actual: Layout) -> str:
     """Return the type of the records in a table, if it has one type by its route; empty otherwise."""
-    route = shapes(table.layout)[-1].get("route") or {}
+    route = shapes(actual)[-1].get("route") or {}
     types = route.get("types", ())
     return str(types[0]) if len(types) == 1 and route["by"]["type"] == RecordName.kind else ""

@@ -12,6 +12,7 @@ from frazil.declaration.write_modes import identity, marks_deletes
 from frazil.errors import ColumnsMissing, ForeignTable, OtherPipeline, WriteModeDiffers
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.setup.table_masks import check_masks
+from frazil.job.matched_topics import type_in
 from frazil.lake.layout import Layout, changed, check_metadata_columns, differences
 from frazil.lake.ledger import entry as ledger
 from frazil.schemas.evolution.schema_changes import AddColumn
@@ -59,11 +60,22 @@ def named_now(pipeline: Pipeline, job: JobContext) -> Pipeline:
 
 
 def check_ours(pipeline: Pipeline, actual: Layout) -> None:
-    """Raise `ForeignTable` if another engine made the table, `OtherPipeline` if it is one of another pipeline."""
+    """Raise `ForeignTable` if another engine made the table, `OtherPipeline` if another pipeline or new type has it."""
     if not actual.is_ours:
         raise ForeignTable.of(pipeline.name, pipeline.table.identifier)
     if others := actual.writers - {pipeline.name}:
         raise OtherPipeline.of(pipeline.name, pipeline.table.identifier, others)
+    if types := _other_type(pipeline, actual):
+        raise OtherPipeline.of_type(pipeline.name, pipeline.table.identifier, *types)
+
+
+def _other_type(pipeline: Pipeline, actual: Layout) -> tuple[str, str] | None:
+    """Return the new type that has the table and the pipeline's own, if they differ: each is to have a table of its own."""
+    route = pipeline.shape.route
+    if route is None or len(route.types) != 1 or not actual.writers:
+        return None
+    theirs, ours = type_in(actual), route.types[0]
+    return (theirs, ours) if theirs != ours and route.is_new(theirs) and route.is_new(ours) else None
 
 
 def check_write_mode(pipeline: Pipeline, actual: Layout) -> None:
@@ -110,6 +122,8 @@ def own_columns(pipeline: Pipeline, former: Collection[str]) -> list[Field]:
 def said(pipeline: Pipeline, actual: Layout) -> tuple[str, ...]:
     """Return every difference between an existing table and its declaration in words, and the columns that it lacks."""
     listed = differences(pipeline, actual)
+    if types := _other_type(pipeline, actual):
+        return (". ".join(OtherPipeline.said_of_type(*types)),)
     found = tuple(map(str, listed))
     if not actual.is_ours or any(one.is_refused for one in listed):
         return found
