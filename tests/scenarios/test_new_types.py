@@ -29,7 +29,7 @@ from frazil.declaration import (
     WriteMode,
     routes,
 )
-from frazil.errors import InvalidInput, RegistryUnavailable, RejectedRecords
+from frazil.errors import InvalidInput, OtherPipeline, RegistryUnavailable, RejectedRecords
 from frazil.exit_codes import Exit, exit_of
 from frazil.ingest import runner
 from frazil.ingest.guard import Outcome
@@ -414,3 +414,55 @@ def test_a_record_of_an_unknown_id_is_one_of_each_new_type(shop_of: ShopOf, on_e
     else:
         assert [dict(fine(ended)[name].total.rejected) for name in names] == [{"unknown_schema": 1}] * 3
         assert events.found("shop.events.Paid") == [1]
+
+
+def test_a_schema_of_keys_makes_no_column_and_its_records_are_dead_letters(shop_of: ShopOf) -> None:
+    events = Events(shop_of(partitions=1), max_rejected_percent=100)
+    shop, (_, other) = events.shop, events.declared
+    schema_id = shop.registry_admin.register(f"{shop.topic}-key", '"string"')
+    shop.produce([frame(schema_id, b"\x02x")])
+    events.produce("else.Where", [1])
+    late = record("else.Late", id="long", value="long")
+    late_id = shop.registry_admin.register(f"{shop.topic}-else.Late", json.dumps(late))
+    shop.produce([frame(late_id, avro(late, {"id": 2, "value": 3}))])
+    ended = fine(events.drain())
+    assert [dict(ended[one.name].total.rejected) for one in events.declared] == [{}, {"foreign_schema": 1}]
+    assert events.found(other) == [1, 2]
+    assert [row["value"] for row in oracle.rows(shop.lake, other.table.identifier)] == [None, 3]
+    events.assert_complete()
+
+
+def test_a_table_of_other_types_waits_while_the_topic_has_keys_alone(shop_of: ShopOf) -> None:
+    events = Events(shop_of(partitions=1), write=Upsert(key="id"))
+    events.shop.registry_admin.register(f"{events.shop.topic}-key", '"string"')
+    ended = fine(events.drain())
+    assert ended[events.declared[1].name].total.waiting == (
+        f"waiting for a schema in subject {events.shop.topic}-<record name>"
+    )
+
+
+def test_a_pipeline_goes_on_in_no_table_of_another_type(shop_of: ShopOf) -> None:
+    events = Events(shop_of(partitions=1))
+    events.produce("shop.events.b.Paid", [1])
+    waits = events.pipeline("shop.events.a.Paid")
+    fine(events.drain())
+    events.produce("shop.events.a.Paid", [2])
+    error = events.shop.ended(waits).error
+    assert isinstance(error, OtherPipeline)
+    assert "the table has the records of type shop.events.b.Paid, and none of shop.events.a.Paid" in str(error)
+    assert "Name shop.events.a.Paid in `to`, with another table" in str(error)
+    assert events.found("shop.events.b.Paid") == [1]
+
+
+def test_a_type_whose_table_another_one_waits_for_is_named_until_the_next_run(shop_of: ShopOf) -> None:
+    events = Events(shop_of())
+    events.register("shop.events.zz.Paid")
+    events.shop.registry_admin.delete_subject(f"{events.shop.topic}-shop.events.zz.Paid")
+    matched = events.matched()
+    with Following(events.shop, topics=matched, declared=events.declared) as run:
+        run.until("idle", pipeline=events.pipeline("shop.events.zz.Paid").name)
+        events.produce("shop.events.a.Paid", [1])
+        name = f"topic {events.shop.topic}, type shop.events.a.Paid"
+        run.until("pipeline_failed", pipeline=name)
+    fine({name: one for name, one in events.drain().items() if "zz" not in name})
+    assert events.found("shop.events.a.Paid") == [1]

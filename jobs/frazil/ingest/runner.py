@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
-from frazil.errors import Fault, FrazilError, JvmEnded, ServiceUnavailable
+from frazil.errors import Fault, FrazilError, InvalidInput, JvmEnded, ServiceUnavailable
 from frazil.ingest.guard import (
     Outcome,
     Standby,
@@ -28,7 +28,8 @@ from frazil.ingest.reporting.events import Sink
 from frazil.ingest.setup.table_setup import read_ledger
 from frazil.ingest.spark_errors import explained
 from frazil.job.context import JobContext
-from frazil.job.matched_topics import Matched, MatchedTopics
+from frazil.job.entry_point import REFUSED
+from frazil.job.matched_topics import Matched, MatchedTopics, source_of
 from frazil.job.offset_looks import OffsetLooks
 from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.spark_session import jvm_answers
@@ -199,10 +200,28 @@ class _Running:
         if found is None:
             return
         report_matched(looks.topics, found, self.job, self.sink, known=self.refused)
-        self.refused = refusals(found)
+        taken = self._taken(found)
+        report_refused({name: one for name, one in taken.items() if name not in self.refused}, self.job, self.sink)
+        self.refused = refusals(found) | taken
         for pipeline in found.pipelines:
             if pipeline.name not in self.runs:
                 looks.join(pipeline)
+
+    def _taken(self, found: Matched) -> dict[str, Outcome]:
+        """Return the outcomes of types that cannot join: another type of the same table has the name in this run."""
+        wanted = [
+            (source_of(one), source_of(self.runs[one.name][0])) for one in found.pipelines if one.name in self.runs
+        ]
+        what = "type {} of this run waits with the same table, and this type has the table from the next run on"
+        return {
+            f"{REFUSED}{ours}": Outcome(
+                error=InvalidInput(
+                    what.format(theirs.name), where=f"topic {ours}", do="Stop the run, and start it again"
+                )
+            )
+            for ours, theirs in wanted
+            if ours != theirs
+        }
 
 
 def _first_look(topics: MatchedTopics, job: JobContext, sink: Sink) -> Matched | None:
