@@ -162,5 +162,5 @@ def test_new_types_of_one_topic_are_declared_once(tmp_path: Path) -> None:
         found(written(tmp_path, head + both))
     (problem,) = raised.value.problems
     assert problem.path.endswith("mine.py: types[1].pipeline.shape.route.new_types")
-    assert problem.what == "types[0] has the new types of topic t already: s.e.*"
+    assert problem.what == "another route of topic t has new types already: s.e.*"
     assert problem.do == "Name each type of s.* in `to`, or write all patterns of the topic in one entry"

@@ -22,7 +22,7 @@ FrazilError                    says what, where and what to do
 │   ├── MasksDiffer            the declared masks are others than those of the table
 │   ├── SourceTruncated        the source's table was truncated, and change data cannot say which rows of the table go
 │   ├── LedgerLost             no snapshot says which offsets the table holds, or one is damaged
-│   ├── OtherPipeline          the table has offsets of a pipeline of another name
+│   ├── OtherPipeline          the table has offsets of a pipeline of another name, or of another new type
 │   ├── ForeignTable           another engine made what has the name of the pipeline's table
 │   ├── ColumnsMissing         another engine dropped or renamed columns that Frazil writes
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant

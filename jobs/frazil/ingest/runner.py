@@ -208,20 +208,16 @@ class _Running:
                 looks.join(pipeline)
 
     def _taken(self, found: Matched) -> dict[str, Outcome]:
-        """Return the outcomes of types that cannot join: another type of the same table has the name in this run."""
-        wanted = [
-            (source_of(one), source_of(self.runs[one.name][0])) for one in found.pipelines if one.name in self.runs
-        ]
-        what = "type {} of this run waits with the same table, and this type has the table from the next run on"
-        return {
-            f"{REFUSED}{ours}": Outcome(
-                error=InvalidInput(
-                    what.format(theirs.name), where=f"topic {ours}", do="Stop the run, and start it again"
-                )
-            )
-            for ours, theirs in wanted
-            if ours != theirs
-        }
+        """Return the outcomes of topics and types that cannot join: another one without a table has their name in this run."""
+        refused = {}
+        for pipeline in found.pipelines:
+            ours, running = source_of(pipeline), self.runs.get(pipeline.name)
+            theirs = source_of(running[0]) if running is not None else ours
+            if theirs != ours:
+                what = f"the {theirs.noun} {theirs.name} waits in this run with the same table"
+                do = f"Start the run again: then {ours.name} has the table"
+                refused[f"{REFUSED}{ours}"] = Outcome(error=InvalidInput(what, where=f"topic {ours}", do=do))
+        return refused
 
 
 def _first_look(topics: MatchedTopics, job: JobContext, sink: Sink) -> Matched | None:

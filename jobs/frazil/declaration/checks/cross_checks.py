@@ -74,7 +74,7 @@ def type_clashes(patterns: Sequence[Listed]) -> Iterator[Problem]:
     for one in patterns:
         earlier, topic = first.setdefault(one.pipeline.topic.name, one), one.pipeline.topic.name
         if earlier is not one:
-            what = f"{earlier.of}[{earlier.index}] has the new types of topic {topic} already: {_new_types(earlier)}"
+            what = f"another route of topic {topic} has new types already: {_new_types(earlier)}"
             do = f"Name each type of {_new_types(one)} in `to`, or write all patterns of the topic in one entry"
             yield Problem(f"{one.path}.pipeline.shape.route.new_types", what, do)
 
