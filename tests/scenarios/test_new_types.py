@@ -435,10 +435,8 @@ def test_a_schema_of_keys_makes_no_column_and_its_records_are_dead_letters(shop_
 def test_a_table_of_other_types_waits_while_the_topic_has_keys_alone(shop_of: ShopOf) -> None:
     events = Events(shop_of(partitions=1), write=Upsert(key="id"))
     events.shop.registry_admin.register(f"{events.shop.topic}-key", '"string"')
-    ended = fine(events.drain())
-    assert ended[events.declared[1].name].total.waiting == (
-        f"waiting for a schema in subject {events.shop.topic}-<record name>"
-    )
+    waits = fine(events.drain())[events.declared[1].name].total.waiting
+    assert waits == f"waiting for a schema in subject {events.shop.topic}-<record name>"
 
 
 def test_a_pipeline_goes_on_in_no_table_of_another_type(shop_of: ShopOf) -> None:
@@ -458,11 +456,9 @@ def test_a_type_whose_table_another_one_waits_for_is_named_until_the_next_run(sh
     events = Events(shop_of())
     events.register("shop.events.zz.Paid")
     events.shop.registry_admin.delete_subject(f"{events.shop.topic}-shop.events.zz.Paid")
-    matched = events.matched()
-    with Following(events.shop, topics=matched, declared=events.declared) as run:
+    with Following(events.shop, topics=events.matched(), declared=events.declared) as run:
         run.until("idle", pipeline=events.pipeline("shop.events.zz.Paid").name)
         events.produce("shop.events.a.Paid", [1])
-        name = f"topic {events.shop.topic}, type shop.events.a.Paid"
-        run.until("pipeline_failed", pipeline=name)
+        run.until("pipeline_failed", pipeline=f"topic {events.shop.topic}, type shop.events.a.Paid")
     fine({name: one for name, one in events.drain().items() if "zz" not in name})
     assert events.found("shop.events.a.Paid") == [1]

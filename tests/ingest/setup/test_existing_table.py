@@ -7,20 +7,9 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import (
-    Append,
-    Avro,
-    Changelog,
-    Pipeline,
-    RecordName,
-    Table,
-    Topic,
-    TypePattern,
-    Upsert,
-    canonical,
-    routes,
-)
+from frazil.declaration import Append, Avro, Changelog, Pipeline, RecordName, Table, Topic, Upsert, canonical, routes
 from frazil.declaration.documents.to_json import to_json
+from frazil.declaration.several.type_pattern import TypePattern
 from frazil.errors import OtherPipeline
 from frazil.ingest.setup.existing_table import check_ours, own_columns, said
 from frazil.lake.layout import SHAPES, Layout
