@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 import time
+import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +15,8 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Limits, Redact, Shape
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
 from frazil.metrics.alarm_rules import rules
 from frazil.metrics.dashboard import PANELS
 from frazil.metrics.notifications import Receiver, configuration
@@ -94,3 +101,40 @@ def test_a_fault_is_notified_with_its_runbook(shop: Shop, tmp_path: Path) -> Non
         "summary": f"{shop.pipeline.name}: the pipeline stopped until an operator decides",
         "runbook_url": "docs/guides/alarms.md#frazilsuspended",
     }
+
+
+@pytest.mark.long
+def test_a_run_that_follows_serves_its_metrics_until_it_is_stopped(shop: Shop, tmp_path: Path) -> None:
+    shop.produce(shop.orders(5, shop.register()))
+    (tmp_path / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
+    (tmp_path / "environment.json").write_bytes(canonical(environment_document(shop.environment)))
+    options = ["--pipelines", "pipelines.json", "--env", "environment.json", "--master", "local[2]"]
+    command = [
+        sys.executable,
+        "-c",
+        "from frazil.cli.start import main; main()",
+        "run",
+        "--follow",
+        "--metrics",
+        "127.0.0.1:0",
+        *options,
+    ]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr is not None
+        try:
+            lines = map(json.loads, run.stderr)
+            address = next(line["message"] for line in lines if line["event"] == "metrics_served").split()[1]
+            assert next(line for line in lines if line["event"] == "batch_committed")["read"] == 5
+
+            def scraped() -> str:
+                with urllib.request.urlopen(address, timeout=5) as answer:
+                    return str(answer.read().decode())
+
+            until(lambda: f'pipeline="{shop.pipeline.name}",topic="{shop.topic}"}} 5.0' in scraped())
+            assert "frazil_cpu_seconds_total" in scraped()
+        finally:
+            run.send_signal(signal.SIGINT)
+        rest = run.stderr.read()
+    assert run.returncode == 0, rest
+    with pytest.raises(OSError, match="refused"):
+        scraped()
