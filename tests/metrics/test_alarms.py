@@ -31,8 +31,8 @@ HEALTHY = [
     state("running"),
     series("frazil_freshness_seconds", f"20x{MINUTES}"),
     series("frazil_last_look_timestamp_seconds", f"0+60x{MINUTES}"),
-    series("frazil_records_rejected_total", f"7x{MINUTES}", 'reason="undecodable"'),
-    series("frazil_events_total", f"3x{MINUTES}", 'event="schema_incompatible"'),
+    series("frazil_last_rejected_timestamp_seconds", f"60x{MINUTES}", 'reason="undecodable"'),
+    series("frazil_last_event_timestamp_seconds", f"60x{MINUTES}", 'event="schema_incompatible"'),
     series("frazil_retention_used_ratio", f"0.2x{MINUTES}"),
     series("frazil_table_bytes", f"80000000000x{MINUTES}"),
     series("frazil_table_files", f"800x{MINUTES}", 'content="data"'),
@@ -58,25 +58,40 @@ STOPPED_LOOKS = series("frazil_last_look_timestamp_seconds", f"0x{MINUTES}")
 FAULTS: dict[str, tuple[list[dict[str, str]], set[str]]] = {
     "healthy": (HEALTHY, set()),
     "late rows": (with_(series("frazil_freshness_seconds", f"900x{MINUTES}")), {"FrazilFreshness"}),
-    "rows that are late 1 minute of 12": (
-        with_(series("frazil_freshness_seconds", "_ " + "900 " + " ".join(["20x10 900"] * 16))),
+    "rows that are late 2 minutes of 15": (
+        with_(series("frazil_freshness_seconds", "_ " + "900 " + " ".join(["20x5 900 20x6 900"] * 12))),
         {"FrazilFreshnessSlow"},
     ),
     "rows that were late an hour ago": (
         with_(series("frazil_freshness_seconds", "900x60 20x119")),
         set(),
     ),
-    "more dead letters": (
-        with_(series("frazil_records_rejected_total", "7x175 8x4", 'reason="undecodable"')),
+    "a driver that begins with some late minutes": (
+        [
+            *(one for one in with_() if "freshness" not in one["series"]),
+            series("frazil_freshness_seconds", "_x174 900x5"),
+        ],
+        set(),
+    ),
+    "a driver that is late before and after a restart": (
+        [
+            *(one for one in with_() if "freshness" not in one["series"]),
+            series("frazil_freshness_seconds", "20x150 900x15 _x14"),
+            {"series": f"frazil_freshness_seconds{{{OF.replace('a:1', 'b:1')}}}", "values": "_x168 900x11"},
+        ],
+        {"FrazilFreshness"},
+    ),
+    "a dead letter": (
+        with_(series("frazil_last_rejected_timestamp_seconds", "60x170 10200x9", 'reason="undecodable"')),
         {"FrazilDeadLetters"},
     ),
-    "the first dead letter": (
-        with_(series("frazil_records_rejected_total", "_x175 1x4", 'reason="too_short"')),
+    "the first dead letter of a new driver": (
+        with_(series("frazil_last_rejected_timestamp_seconds", "_x175 10500x4", 'reason="too_short"')),
         {"FrazilDeadLetters"},
     ),
-    "dead letters after a restart": (
-        with_(series("frazil_records_rejected_total", "7x170 _x5 1x3", 'reason="undecodable"')),
-        {"FrazilDeadLetters"},
+    "old dead letters of a driver that was not scraped": (
+        with_(series("frazil_last_rejected_timestamp_seconds", "60x160 _x12 60x7", 'reason="undecodable"')),
+        set(),
     ),
     "a decision that an operator must make": (
         with_(state("suspended"), STOPPED_LOOKS, series("frazil_freshness_seconds", f"0+60x{MINUTES}")),
@@ -98,7 +113,7 @@ FAULTS: dict[str, tuple[list[dict[str, str]], set[str]]] = {
         set(),
     ),
     "an incompatible schema": (
-        with_(series("frazil_events_total", "3x175 4x4", 'event="schema_incompatible"')),
+        with_(series("frazil_last_event_timestamp_seconds", "60x175 10560x4", 'event="schema_incompatible"')),
         {"FrazilSchemaIncompatible"},
     ),
     "a batch that does not end": (
@@ -116,7 +131,11 @@ FAULTS: dict[str, tuple[list[dict[str, str]], set[str]]] = {
         ],
         set(),
     ),
-    "a drain that ended": ([state("finished", 160)], set()),
+    "a drain that ended, whose file stays": (
+        with_(state("finished"), STOPPED_LOOKS, series("frazil_freshness_seconds", f"900x{MINUTES}")),
+        set(),
+    ),
+    "a drain that ended without a file": ([state("finished", 160)], set()),
     "records that Kafka deletes soon": (
         with_(series("frazil_retention_used_ratio", f"0.7x{MINUTES}")),
         {"FrazilRetention"},
@@ -163,8 +182,8 @@ def test_an_alarm_has_a_summary_and_a_runbook(tmp_path: Path) -> None:
     command = [program("promtool"), "check", "rules", "rules.yml"]
     checked = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=60, check=False)
     assert checked.returncode == 0, checked.stdout
-    record, *alerts = yaml.safe_load(rules(60))["groups"][0]["rules"]
-    assert record["expr"].endswith("> bool 60")
+    record, *alerts = (rule for group in yaml.safe_load(rules(60))["groups"] for rule in group["rules"])
+    assert "> bool 60" in record["expr"]
     for alert, alarm in zip(alerts, ALARMS, strict=True):
         assert alert["annotations"]["runbook_url"] == f"docs/guides/alarms.md#{alarm.name.lower()}"
         assert alert["annotations"]["summary"].startswith("{{ $labels.pipeline }}: ")

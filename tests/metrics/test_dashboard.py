@@ -24,7 +24,11 @@ def test_the_dashboard_shows_metrics_of_the_registry() -> None:
     # What is not on the dashboard: values that others are computed of, and rare ones.
     hidden = {"skipped", "late", "masked"}
     of_records = {f"frazil_records_{name}_total" for name in hidden}
-    others = {"frazil_read_bytes_total", "frazil_commits_total", "frazil_last_look_timestamp_seconds"}
+    others = {
+        "frazil_read_bytes_total",
+        "frazil_commits_total",
+        *(f"frazil_last_{what}_timestamp_seconds" for what in ("look", "rejected", "event")),
+    }
     assert names - used == of_records | others | {"frazil_table_rows", "frazil_run_info"}
 
 

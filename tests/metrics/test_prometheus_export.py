@@ -110,6 +110,17 @@ def test_the_counters_of_a_file_go_on_with_the_next_run(run: Run, tmp_path: Path
     assert found["frazil_lag_offsets"] == 4
 
 
+def test_a_pipeline_of_an_earlier_run_only_has_no_state(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "frazil.prom"
+    write_file(run.readings, path)
+    following = Run()
+    following.readings.continue_from(samples_of(path))
+    following.event("batch_committed", "payments", **LANDED)
+    write_file(following.readings, path)
+    states = [labels["pipeline"] for name, labels, _ in samples_of(path) if name == "frazil_pipeline_state"]
+    assert states == ["payments"]
+
+
 def test_a_file_that_is_no_file_of_metrics_is_refused_and_stays(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("buy { milk")

@@ -70,6 +70,8 @@ def test_a_batch_is_counted() -> None:
         "lag_offsets": 4,
         "freshness_seconds": 5.0,
         "last_look_timestamp_seconds": 1_000.0,
+        "last_rejected_timestamp_seconds undecodable": 1_000.0,
+        "last_rejected_timestamp_seconds too_short": 1_000.0,
         "retention_used_ratio": 0.25,
         "table_rows": 7,
         "table_bytes": 800,
@@ -153,10 +155,20 @@ def test_a_driver_that_was_fenced_says_nothing_of_the_table() -> None:
     run = Run()
     run.event("batch_committed", **LANDED)
     run.event("fenced")
-    gauges = ("lag", "freshness", "last_look", "retention", "table")
+    gauges = ("lag", "freshness", "last_look", "last_rejected", "retention", "table")
     assert not [name for name in run.values() if name.startswith(gauges)]
     assert run.values()["records_read_total"] == 10
     assert run.values()["events_total fenced"] == 1
+    assert run.values()["last_event_timestamp_seconds fenced"] == 1_000.0
+
+
+def test_a_pipeline_that_is_done_stays_fresh_while_others_of_its_drain_go_on() -> None:
+    run = Run()
+    run.event("batch_committed", **{**LANDED, "lag": 0})
+    run.event("pipeline_finished")
+    run.now += 3_600
+    run.event("batch_committed", "payments", **LANDED)
+    assert (run.state, run.value("freshness_seconds")) == ("finished", 0.0)
 
 
 def test_pipelines_are_apart_and_the_run_is_named() -> None:

@@ -18,7 +18,9 @@ SMALL_BYTES, MANY_FILES = 8 * 1024 * 1024, 500
 """A table of more files than that, which are smaller on average, is slow to plan and to read."""
 _OF = "pipeline, topic, group"
 _LATE = "frazil:late:bool"
-_EXPLAINED = f'on ({_OF}) frazil_pipeline_state{{state=~"suspended|failed|retrying"}}'
+_EXPLAINED = f'on ({_OF}) frazil_pipeline_state{{state=~"suspended|failed|retrying|finished"}}'
+_RECENT = 600
+"""The seconds for which an alarm of a single event is raised."""
 
 
 class Severity(StrEnum):
@@ -48,33 +50,39 @@ def _state(name: str) -> str:
     return f'frazil_pipeline_state{{state="{name}"}} == 1'
 
 
-def _burns(times: float, long: str, short: str) -> str:
-    """Return whether the budget of 1 % burns so many times as fast, in the long time and still in the short one."""
+def _burns(times: float, hours: int, short: str) -> str:
+    """Return whether the budget of 1 % burns so many times as fast, in the hours and still in the short time.
+
+    The minutes that are late are divided by all minutes: a pipeline that is new has been late in few of them.
+    """
     most = f"{times / 100:g}"
-    rates = [f"avg_over_time({_LATE}[{window}]) > {most}" for window in (long, short)]
-    return f"({' and '.join(rates)}) unless {_EXPLAINED}"
+    late = f"sum_over_time({_LATE}[{hours}h]) / {hours * 60} > {most} and avg_over_time({_LATE}[{short}]) > {most}"
+    return f"({late}) unless {_EXPLAINED}"
 
 
-_REJECTED = "frazil_records_rejected_total"
+def _recent(series: str) -> str:
+    """Return whether something happened in the last minutes. An increase would miss what happens at first, or after a restart."""
+    return f"time() - {series} < {_RECENT}"
+
+
 ALARMS = (
     Alarm(
         name="FrazilFreshness",
-        expression=_burns(14.4, "1h", "5m"),
+        expression=_burns(14.4, 1, "5m"),
         minutes=2,
         severity=Severity.PAGE,
         summary="rows come later than the objective",
     ),
     Alarm(
         name="FrazilFreshnessSlow",
-        expression=f"({_burns(6, '6h', '30m')}) unless ({_burns(14.4, '1h', '5m')})",
-        minutes=15,
+        expression=f"({_burns(6, 6, '30m')}) unless ({_burns(14.4, 1, '5m')})",
+        minutes=5,
         severity=Severity.TICKET,
         summary="rows come later than the objective again and again",
     ),
     Alarm(
         name="FrazilDeadLetters",
-        # A reason that occurs for the first time makes a series, whose increase Prometheus does not see.
-        expression=f"increase({_REJECTED}[10m]) > 0 or ({_REJECTED} > 0 unless {_REJECTED} offset 10m)",
+        expression=_recent("frazil_last_rejected_timestamp_seconds"),
         minutes=0,
         severity=Severity.TICKET,
         summary="records were rejected ({{ $labels.reason }})",
@@ -102,8 +110,7 @@ ALARMS = (
     ),
     Alarm(
         name="FrazilSchemaIncompatible",
-        expression='increase(frazil_events_total{event="schema_incompatible"}[10m]) > 0 or '
-        '(frazil_events_total{event="schema_incompatible"} > 0 unless frazil_events_total offset 10m)',
+        expression=_recent('frazil_last_event_timestamp_seconds{event="schema_incompatible"}'),
         minutes=0,
         severity=Severity.TICKET,
         summary="records of a schema version do not fit the table",
@@ -117,7 +124,7 @@ ALARMS = (
     ),
     Alarm(
         name="FrazilNoDriver",
-        expression=f'group by ({_OF}) (last_over_time(frazil_pipeline_state{{state!="finished"}}[1h])) '
+        expression=f'group by ({_OF}) (last_over_time(frazil_pipeline_state{{state!="finished"}}[1d])) '
         f"unless group by ({_OF}) (frazil_pipeline_state)",
         minutes=5,
         severity=Severity.PAGE,
@@ -149,10 +156,13 @@ def rules(freshness_seconds: int = FRESHNESS_SECONDS) -> str:
 
 def _lines(freshness_seconds: int) -> Iterator[str]:
     yield "groups:"
-    yield "  - name: frazil"
+    yield "  - name: frazil-late"
+    yield "    interval: 1m"
     yield "    rules:"
     yield f"      - record: {_LATE}"
-    yield f"        expr: frazil_freshness_seconds > bool {freshness_seconds}"
+    yield f"        expr: max by ({_OF}) (frazil_freshness_seconds > bool {freshness_seconds})"
+    yield "  - name: frazil"
+    yield "    rules:"
     for alarm in ALARMS:
         yield f"      - alert: {alarm.name}"
         yield f"        expr: {json.dumps(alarm.expression)}"

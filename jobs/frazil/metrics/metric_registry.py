@@ -93,8 +93,8 @@ LAG = _gauge("frazil_lag_offsets", Unit.COUNT, "Offsets that are not landed yet.
 FRESHNESS = _gauge(
     "frazil_freshness_seconds",
     Unit.SECONDS,
-    "Age of the newest landed record while records wait, 0 if none waits. After two minutes without a look at the topic: the "
-    "age of the last look.",
+    "Age of the newest landed record while records wait, 0 if none waits. While a driver has not looked at the topic for two "
+    "minutes: the age of the last look.",
     fact="freshness_seconds",
     emf="freshness_seconds",
 )
@@ -102,6 +102,12 @@ LAST_LOOK = _gauge(
     "frazil_last_look_timestamp_seconds",
     Unit.SECONDS,
     "Time at which a batch was committed, or none was needed; at first, of the start.",
+)
+LAST_REJECTED = _gauge(
+    "frazil_last_rejected_timestamp_seconds", Unit.SECONDS, "Time of the newest dead letter by reason.", "reason"
+)
+LAST_EVENT = _gauge(
+    "frazil_last_event_timestamp_seconds", Unit.SECONDS, "Time of the newest event that needs attention.", "event"
 )
 RETENTION = _gauge(
     "frazil_retention_used_ratio",
@@ -132,7 +138,7 @@ CPU = Metric(
 )
 METRICS = (
     *(READ, LANDED, REJECTED, SKIPPED, FILTERED, LATE, MASKED, READ_BYTES, COMMITS, BATCH_SECONDS, EVENTS),
-    *(LAG, FRESHNESS, LAST_LOOK, RETENTION, STATE, ROWS, TABLE_BYTES, FILES, RUN, CPU),
+    *(LAG, FRESHNESS, LAST_LOOK, LAST_REJECTED, LAST_EVENT, RETENTION, STATE, ROWS, TABLE_BYTES, FILES, RUN, CPU),
 )
 """All metrics."""
 

@@ -59,9 +59,12 @@ _CONTENTS = {"data": "table_data_files", "deletes": "table_delete_files"}
 
 @dataclass(slots=True)
 class _Pipeline:
-    """The values of one pipeline, by metric and further labels. `newest` and `looked_at` are seconds since 1970."""
+    """The values of one pipeline, by metric and further labels. `newest` and `looked_at` are seconds since 1970.
 
-    state: State = State.RUNNING
+    Without a state, only an earlier run had the pipeline.
+    """
+
+    state: State | None = State.RUNNING
     counters: dict[tuple[Metric, tuple[str, ...]], float] = field(default_factory=dict)
     gauges: dict[tuple[Metric, tuple[str, ...]], float] = field(default_factory=dict)
     lag: int | None = None
@@ -83,7 +86,7 @@ class _Pipeline:
             return None
         if self.lag and self.newest is not None:
             return max(now - self.newest, 0.0)
-        unseen = now - self.looked_at
+        unseen = 0.0 if self.state is State.FINISHED else now - self.looked_at
         return unseen if unseen > LOOK_SECONDS else None if self.lag else 0.0
 
 
@@ -109,14 +112,14 @@ class Readings:
             _take(self._pipelines.setdefault(labels, _Pipeline()), event)
 
     def continue_from(self, samples: Iterator[tuple[str, Mapping[str, str], float]]) -> None:
-        """Add the counters of an earlier run: names, labels and values. Those of other pipelines wait until this run has them."""
+        """Add the counters of an earlier run: names, labels and values."""
         known = {metric.name: metric for metric in METRICS if metric.kind is Kind.COUNTER and not metric.is_of_process}
         with self._lock:
             for name, labels, value in samples:
                 if metric := known.get(name):
                     of = tuple(labels.get(one, "") for one in OF_PIPELINE)
                     further = tuple(labels.get(one, "") for one in metric.labels)
-                    self._pipelines.setdefault(of, _Pipeline(State.FINISHED)).count(metric, value, *further)
+                    self._pipelines.setdefault(of, _Pipeline(None)).count(metric, value, *further)
 
     def samples(self) -> list[Sample]:
         """Return the values of all metrics now."""
@@ -134,10 +137,11 @@ def _take(one: _Pipeline, event: Mapping[str, Any]) -> None:
     name, at = str(event["event"]), float(event["time"])
     if name in COUNTED:
         one.count(registry.EVENTS, 1.0, name)
+        one.gauges[registry.LAST_EVENT, (name,)] = at
     one.state = _state(one.state, event)
     if one.state is State.STANDBY:  # another driver has these values now
         one.lag = one.newest = one.looked_at = None
-        one.gauges.clear()
+        one.gauges = {of: value for of, value in one.gauges.items() if of[0] is registry.LAST_EVENT}
     if name == "pipeline_started" and one.looked_at is None:
         one.looked_at = at  # a first batch that does not end has no other time
     if name == "idle":
@@ -153,6 +157,7 @@ def _take(one: _Pipeline, event: Mapping[str, Any]) -> None:
             one.count(metric, number, reason)
         if not metric.labels:
             one.count(metric, float(value))
+    one.gauges |= {(registry.LAST_REJECTED, (reason,)): at for reason in event.get("rejected") or ()}
     for fact, step in SAMPLES.items():
         one.count(registry.BATCH_SECONDS, event.get(fact) or 0.0, step)
     one.gauges[registry.RETENTION, ()] = event.get("retention_used") or 0.0
@@ -160,12 +165,12 @@ def _take(one: _Pipeline, event: Mapping[str, Any]) -> None:
     one.gauges |= {(registry.FILES, (kind,)): event[fact] for kind, fact in _CONTENTS.items() if fact in event}
 
 
-def _state(before: State, event: Mapping[str, Any]) -> State:
+def _state(before: State | None, event: Mapping[str, Any]) -> State | None:
     name = event["event"]
     if name == "idle":
         return State.WAITING if event.get("message") else State.RUNNING
     if name == "pipeline_started":  # a new attempt after an error, until it has read
-        return before if before not in (State.WAITING, State.FINISHED) else State.RUNNING
+        return before if before not in (None, State.WAITING, State.FINISHED) else State.RUNNING
     if name == "pipeline_finished":
         return before if before in _ENDED else State.FINISHED
     if name == "pipeline_failed" and "retry_in_seconds" in event:
@@ -174,7 +179,8 @@ def _state(before: State, event: Mapping[str, Any]) -> State:
 
 
 def _values(one: _Pipeline, now: float) -> Iterator[tuple[tuple[Metric, tuple[str, ...]], float]]:
-    yield (registry.STATE, (one.state.value,)), 1.0
+    if one.state is not None:
+        yield (registry.STATE, (one.state.value,)), 1.0
     yield from one.counters.items()
     yield from one.gauges.items()
     known = {
