@@ -150,6 +150,12 @@ def test_a_pipeline_without_a_schema_waits() -> None:
     assert (run.state, run.value("lag_offsets"), run.value("freshness_seconds")) == ("waiting", 5, 3_610.0)
 
 
+def test_a_pipeline_without_a_topic_waits() -> None:
+    run = Run()
+    run.event("service_unavailable", error="TopicMissing", retry_in_seconds=60)
+    assert run.state == "waiting"
+
+
 def test_a_driver_that_was_fenced_says_nothing_of_the_table() -> None:
     """Else the alarm of a lag would be raised by the driver that stands by."""
     run = Run()

@@ -173,6 +173,8 @@ def _state(before: State | None, event: Mapping[str, Any]) -> State | None:
         return before if before not in (None, State.WAITING, State.FINISHED) else State.RUNNING
     if name == "pipeline_finished":
         return before if before in _ENDED else State.FINISHED
+    if event.get("error") == "TopicMissing":
+        return State.WAITING
     if name == "pipeline_failed" and "retry_in_seconds" in event:
         return State.RETRYING
     return _STATES.get(name, before)
