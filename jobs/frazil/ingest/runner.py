@@ -214,7 +214,7 @@ class _Running:
             ours, running = source_of(pipeline), self.runs.get(pipeline.name)
             theirs = source_of(running[0]) if running is not None else ours
             if theirs != ours:
-                what = f"the {theirs.noun} {theirs.name} waits in this run with the same table"
+                what = f"the {theirs.noun} {theirs.name} waits in this run for a table of the same name"
                 do = f"Start the run again: then {ours.name} has the table"
                 refused[f"{REFUSED}{ours}"] = Outcome(error=InvalidInput(what, where=f"topic {ours}", do=do))
         return refused

@@ -70,6 +70,19 @@ Owners = Mapping[str, "Source | FrazilError"]
 """The sources of tables by identifier, or why a table cannot be read."""
 
 
+class _Turn(NamedTuple):
+    """A topic or type that matches a pattern. `is_old`: it has its table. `is_shared`: others have the same one by the pattern.
+
+    `too_many` is the number of matches if it is one above the bound, else 0.
+    """
+
+    pattern: Pattern
+    source: Source
+    is_old: bool
+    is_shared: bool
+    too_many: int
+
+
 def matched(
     patterns: Sequence[Pattern],
     sources: Collection[Source],
@@ -80,41 +93,44 @@ def matched(
     """Return the pipelines of patterns, where `sources` exist. Those in `last` come after the others.
 
     A declared pipeline has its topic before each pattern, and a pattern before those after it. A topic or type that has its table
-    keeps it, so that a new one takes neither its table nor its place below the bound.
+    keeps it, so that a new one, of whichever pattern, takes neither its table, its name nor its place below the bound.
     """
     writers = [*declared]
     taken = {Source(pipeline.topic.name) for pipeline in writers}
     live, gone, refused = list[Pipeline](), list[Pipeline](), dict[str, FrazilError]()
     stored = {table: source for table, source in owners.items() if isinstance(source, Source)}
     unread = {table: error for table, error in owners.items() if isinstance(error, FrazilError)}
+    turns = list[_Turn]()
     for pattern in patterns:
         own = {source for source in {*sources, *stored.values()} - taken if pattern.matches(*source)}
         old = {source for source in own if stored.get(pattern.identifier(*source)) == source}
         found = sorted(own & {*sources, *old}, key=lambda source: (source not in old, source in last, source))
         taken.update(found)
-        tables = Counter(pattern.identifier(*source) for source in found)
-        room = pattern.most
+        tables, existing = Counter(pattern.identifier(*source) for source in found), [s for s in found if s in sources]
         for source in found:
-            room -= source in sources
-            where, instead = f"topic {source}", _instead(source)
-            if source in sources and room < 0:
-                number = sum(1 for one in found if one in sources)
-                what = f"the pattern {pattern.match} matches {number} {source.noun}s, and most is {pattern.most}"
-                refused[str(source)] = InvalidInput(what, where=where, do=f"Raise most. Otherwise: {instead}")
-                continue
-            try:
-                pipeline = pattern.pipeline_of(*source)
-            except InvalidDeclaration as invalid:
-                refused[str(source)] = InvalidInput(str(invalid), where=where, do=instead)
-                continue
-            table = pipeline.table.identifier
-            if table in unread and tables[table] > 1:
-                refused[str(source)] = unread[table]
-            elif refusal := _collision(source, pipeline, writers, stored):
-                refused[str(source)] = refusal
-            else:
-                writers.append(pipeline)
-                (live if source in sources else gone).append(pipeline)
+            is_one_too_many = source in existing[pattern.most :]
+            is_shared = tables[pattern.identifier(*source)] > 1
+            turns.append(_Turn(pattern, source, source in old, is_shared, len(existing) if is_one_too_many else 0))
+    for turn in sorted(turns, key=lambda turn: not turn.is_old):
+        source, pattern = turn.source, turn.pattern
+        where, instead = f"topic {source}", _instead(source)
+        if turn.too_many:
+            what = f"the pattern {pattern.match} matches {turn.too_many} {source.noun}s, and most is {pattern.most}"
+            refused[str(source)] = InvalidInput(what, where=where, do=f"Raise most. Otherwise: {instead}")
+            continue
+        try:
+            pipeline = pattern.pipeline_of(*source)
+        except InvalidDeclaration as invalid:
+            refused[str(source)] = InvalidInput(str(invalid), where=where, do=instead)
+            continue
+        table = pipeline.table.identifier
+        if table in unread and turn.is_shared:
+            refused[str(source)] = unread[table]
+        elif refusal := _collision(source, pipeline, writers, stored):
+            refused[str(source)] = refusal
+        else:
+            writers.append(pipeline)
+            (live if source in sources else gone).append(pipeline)
     known = {name for pipeline in writers for name in pipeline.tables}
     lost = (_unread(patterns, table) for table in sorted(unread) if table not in known)
     return Matched(tuple(live), tuple(gone), refused, tuple(lost))
@@ -149,7 +165,9 @@ def _collision(
             other = source_of(writer)
             shared = f"the table {mine}" if mine in writer.tables else f"the name {pipeline.name}"
             both = f"{source.noun}s {source.name} and {other.name}"
-            if source.noun != other.noun:
+            if source.name == other.name:
+                both = f"{source.noun}s {source} and {other}"
+            elif source.noun != other.noun:
                 both = f"{source.noun} {source.name} and the {other.noun} {other.name}"
             return InvalidInput(f"the {both} would both have {shared}", where=where, do=do)
     if stored.get(mine, source) != source:
