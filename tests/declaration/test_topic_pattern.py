@@ -164,6 +164,15 @@ def test_a_topic_whose_table_is_anothers_is_refused_alone_with_both_names() -> N
     assert (topics(gone), [one.topic.name for one in gone.gone], [*gone.refused]) == ([], ["a.b"], ["a-b"])
 
 
+def test_a_topic_with_a_table_keeps_its_name_before_a_new_one_of_an_earlier_pattern() -> None:
+    patterns = [each_topic(rf"{region}-(?P<x>.*)", table=f"{region}.{{x}}", value="text") for region in ("eu", "us")]
+    assert topics(matched(patterns, ["us-orders"], [], {})) == ["us-orders"]
+    found = matched(patterns, ["us-orders", "eu-orders"], [], {"us.orders": "us-orders"})
+    assert topics(found) == ["us-orders"]
+    assert "the topics eu-orders and us-orders would both have the name orders" in str(found.refused["eu-orders"])
+    assert topics(matched(patterns, ["us-orders", "eu-orders"], [], {})) == ["eu-orders"]
+
+
 def test_a_table_of_dead_letters_is_no_topics_table() -> None:
     found = matched([each_topic(".*", table="lake.{topic}", value="text")], ["a", "a__dead_letters"], [], {})
     assert (topics(found), [*found.refused]) == (["a"], ["a__dead_letters"])

@@ -135,6 +135,10 @@ FAULTS: dict[str, tuple[list[dict[str, str]], set[str]]] = {
         with_(state("finished"), STOPPED_LOOKS, series("frazil_freshness_seconds", f"900x{MINUTES}")),
         set(),
     ),
+    "a drain that did not start again": (
+        with_(state("finished"), series("frazil_last_look_timestamp_seconds", f"-86400x{MINUTES}")),
+        {"FrazilNoDriver"},
+    ),
     "a drain that ended without a file": ([state("finished", 160)], set()),
     "records that Kafka deletes soon": (
         with_(series("frazil_retention_used_ratio", f"0.7x{MINUTES}")),

@@ -121,6 +121,17 @@ def test_a_pipeline_of_an_earlier_run_only_has_no_state(run: Run, tmp_path: Path
     assert states == ["payments"]
 
 
+def test_the_files_of_two_jobs_have_no_series_in_common(run: Run, tmp_path: Path) -> None:
+    """The node exporter would drop one of them."""
+    other = Run("r2")
+    other.event("batch_committed", "payments", **LANDED)
+    found = []
+    for number, one in enumerate((run, other)):
+        write_file(one.readings, tmp_path / f"{number}.prom")
+        found.append({(name, *sorted(labels.items())) for name, labels, _ in samples_of(tmp_path / f"{number}.prom")})
+    assert not found[0] & found[1]
+
+
 def test_a_file_that_is_no_file_of_metrics_is_refused_and_stays(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("buy { milk")

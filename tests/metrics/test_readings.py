@@ -19,9 +19,9 @@ ORDERS = ("orders", "Orders", "")
 class Run:
     """A driver whose clock is at `now`."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "r1") -> None:
         self.now = 1_000.0
-        self.readings = Readings("r1", "1.0", clock=lambda: self.now, cpu_seconds=lambda: 12.5)
+        self.readings = Readings(name, "1.0", clock=lambda: self.now, cpu_seconds=lambda: 12.5)
 
     def event(self, name: str, pipeline: str = "orders", **facts: Any) -> None:
         """Something happens now."""

@@ -125,7 +125,8 @@ ALARMS = (
     Alarm(
         name="FrazilNoDriver",
         expression=f'group by ({_OF}) (last_over_time(frazil_pipeline_state{{state!="finished"}}[1d])) '
-        f"unless group by ({_OF}) (frazil_pipeline_state)",
+        f"unless group by ({_OF}) (frazil_pipeline_state) or group by ({_OF}) ("
+        f'time() - frazil_last_look_timestamp_seconds > 86400 and on ({_OF}) frazil_pipeline_state{{state="finished"}})',
         minutes=5,
         severity=Severity.PAGE,
         summary="no driver lands the pipeline any more",

@@ -133,7 +133,7 @@ CPU = Metric(
     name="frazil_cpu_seconds_total",
     kind=Kind.COUNTER,
     unit=Unit.SECONDS,
-    meaning="CPU time of the driver, Spark's JVM included.",
+    meaning="CPU time of the driver, Spark's JVM included. A file does not have it.",
     is_of_process=True,
 )
 METRICS = (

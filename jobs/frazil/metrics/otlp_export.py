@@ -25,7 +25,9 @@ ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _UNITS = {Unit.COUNT: "1", Unit.NONE: "1", Unit.BYTES: "By", Unit.SECONDS: "s"}
 """The units of OpenTelemetry, which are those of UCUM."""
 SECONDS = 3
-"""The longest time of one export, which delays the end of a run."""
+"""The longest time of one export. The end of a run waits for one of metrics and some of spans."""
+SPANS = 512
+"""The spans that wait for an export; more of them are dropped, while a receiver does not answer."""
 _SECOND = 1_000_000_000
 
 
@@ -50,7 +52,9 @@ def exported(
     for metric in METRICS:
         _observe(meter, metric, readings)
     traces = TracerProvider(resource=resource)
-    traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=SECONDS)))
+    traces.add_span_processor(
+        BatchSpanProcessor(OTLPSpanExporter(timeout=SECONDS), max_queue_size=SPANS, max_export_batch_size=SPANS)
+    )
     tracer = traces.get_tracer("frazil", version)
     with _problems_said(lambda text: say(redact(text))):
         try:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from frazil.errors import InvalidInput
-from frazil.metrics.metric_registry import METRICS, Kind
+from frazil.metrics.metric_registry import CPU, METRICS, Kind, Metric
 from frazil.metrics.readings import Readings
 
 if TYPE_CHECKING:
@@ -55,11 +55,14 @@ def served(readings: Readings, address: Address) -> Iterator[Address]:
 
 
 def write_file(readings: Readings, path: Path) -> None:
-    """Write the metrics as a file of the node exporter's textfile collector, which reads it in one piece."""
+    """Write the metrics as a file of the node exporter's textfile collector, which reads it in one piece.
+
+    It has no CPU time: the collector drops a metric without labels that two files have.
+    """
     from prometheus_client import write_to_textfile
 
     try:
-        write_to_textfile(str(path), _Collector(readings).registry)
+        write_to_textfile(str(path), _Collector(readings, without=(CPU,)).registry)
     except OSError as error:
         raise InvalidInput(
             f"{path} cannot be written: {error.strerror or error}", where="--metrics-file", do="Give another file"
@@ -82,10 +85,11 @@ def samples_of(path: Path) -> Iterator[tuple[str, Mapping[str, str], float]]:
 class _Collector:
     """The readings as prometheus_client collects them."""
 
-    def __init__(self, readings: Readings) -> None:
+    def __init__(self, readings: Readings, without: Collection[Metric] = ()) -> None:
         from prometheus_client import CollectorRegistry
 
-        self._readings, self.registry = readings, CollectorRegistry(auto_describe=False)
+        self._readings, self._without = readings, without
+        self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
 
     def collect(self) -> Iterator[Family]:
@@ -99,5 +103,5 @@ class _Collector:
             for sample in samples:
                 if sample.metric is metric:
                     family.add_metric(sample.labels, sample.value)
-            if family.samples:
+            if family.samples and metric not in self._without:
                 yield family
