@@ -49,6 +49,9 @@ class KafkaBroker:
 
     def delete(self, name: str) -> None:
         self._admin.delete_topics([name])[name].result()
+        deadline = time.monotonic() + 30
+        while name in self._admin.list_topics(timeout=10).topics:  # brokers learn it after the answer
+            assert time.monotonic() < deadline
 
     def add_partitions(self, name: str, total: int) -> None:
         self._admin.create_partitions([_admin.NewPartitions(name, total)])[name].result()
