@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline, Redact, Shape, Table, Topic
 from frazil.declaration.catalogs import GlueCatalog
+from frazil.errors import CatalogUnavailable
+from frazil.lake.read.stored_tables import Lake
+from frazil.page import dead_letter_views
+from frazil.page import facts as module
 from frazil.page.dead_letter_views import letter, rejected
 from frazil.page.drawing import tall, wide
 from frazil.page.engine_queries import engine_queries
 from frazil.page.facts import Detail, way_of
 from frazil.page.plots import plot
+from frazil.status import all_pipelines
 from frazil.status.pipeline_status import State, status_of
 from frazil.status.shown_values import number
 from tests.audit.audited_table import Landed
@@ -104,6 +112,42 @@ def test_a_catalog_that_cannot_be_read_is_a_reason(tmp_path: Path) -> None:
     found = detail_of(landed, tmp_path)
     assert (found.status.state, found.status.rows, found.growth) == (State.UNKNOWN, None, ())
     assert found.status.why
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Return a call that takes longer than a look may."""
+    answering = threading.Event()
+    for looked in (module, all_pipelines):
+        monkeypatch.setattr(looked, "LONGEST_SECONDS", 0.3)
+    yield lambda *_: answering.wait(30)
+    answering.set()
+
+
+def test_a_catalog_that_hangs_is_a_reason_on_the_page_of_a_pipeline(
+    landed: Landed, tmp_path: Path, hanging: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lake, "table", hanging)
+    facts = facts_of(landed, proofs=tmp_path)
+    facts.overview()
+    found = facts.detail("orders")
+    assert (found.status.state, found.status.why, found.problem) == (State.UNKNOWN, "no answer within 0.3 s", "")
+    assert found.verify
+    with pytest.raises(CatalogUnavailable, match=r"no answer within 0\.3 s"):
+        facts.letter("orders", (0, 145))
+
+
+def test_parts_that_take_long_are_missing_and_the_others_are_there(
+    landed: Landed, tmp_path: Path, hanging: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for looked in (module, all_pipelines):
+        monkeypatch.setattr(looked, "LONGEST_SECONDS", 5.0)
+    monkeypatch.setattr(dead_letter_views, "rejected", hanging)
+    found = detail_of(landed, tmp_path)
+    assert (found.status.state, len(found.growth)) == (State.BEHIND, 19)
+    assert found.problem == found.rejected.problem == "not all facts were read within 5 s"
+    assert found.aside is not None
+    assert found.aside.title == "not known"
 
 
 def test_secrets_are_masked_in_reasons_and_notes(landed: Landed, tmp_path: Path) -> None:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from frazil.audit.files.proofs import ProofFolder, Result
 from frazil.audit.verify import last_result
+from frazil.clients.daemon_threads import DaemonThreads
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import DeadLetterView
 from frazil.declaration import Environment, Pipeline
-from frazil.errors import FrazilError
+from frazil.errors import CatalogUnavailable, FrazilError
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.page import dead_letter_views
 from frazil.page.dead_letter_views import Rejected
 from frazil.page.drawing import Station
 from frazil.page.engine_queries import Query, engine_queries
+from frazil.status.all_pipelines import LONGEST_SECONDS
 from frazil.status.looking import Looking, command_in
 from frazil.status.pipeline_status import PipelineStatus
 from frazil.status.shown_values import number, rate, size
@@ -26,6 +32,8 @@ COMMITS = 30
 """Snapshots that are listed."""
 SHOWN = 3
 """Names that a station of the way lists."""
+PARALLEL = 4
+"""Pipelines and dead letters that are read at a time."""
 Report = Callable[[str, str], None]
 
 
@@ -82,20 +90,24 @@ class Detail:
     queries: tuple[Query, ...] = ()
     verify: str = ""
     """The command that proves."""
+    problem: str = ""
+    """The reason why parts are missing."""
 
 
 class OneLook(Lake):
-    """A lake that loads each table once."""
+    """A lake that loads each table once. Safe to share between threads."""
 
     def __init__(self, environment: Environment, secrets: Secrets) -> None:
         super().__init__(environment, secrets.read)
         self._kept: dict[str, StoredTable | None] = {}
+        self._lock = threading.Lock()
 
     def table(self, identifier: str) -> StoredTable | None:
         """Return the table as it was at the first question."""
-        if identifier not in self._kept:
-            self._kept[identifier] = super().table(identifier)
-        return self._kept[identifier]
+        with self._lock:
+            if identifier not in self._kept:
+                self._kept[identifier] = super().table(identifier)
+            return self._kept[identifier]
 
 
 class Facts:
@@ -113,6 +125,7 @@ class Facts:
         self._place, self._secrets, self._declared, self._proofs = place, secrets, declared, proofs
         self._looking = Looking(place, env, secrets)
         self._pipelines: dict[str, Pipeline] = {}
+        self._threads = DaemonThreads(PARALLEL, name="facts")
 
     def overview(self) -> Overview:
         """Return all pipelines. If they cannot be listed, these are the ones of the last time."""
@@ -130,38 +143,51 @@ class Facts:
         return name in self._pipelines
 
     def detail(self, name: str) -> Detail:
-        """Return one of the pipelines in full. What cannot be read is missing, and the state says why."""
-        pipeline, lake, at = self._pipelines[name], OneLook(self._place, self._secrets), time.time()
+        """Return one of the pipelines in full, within `LONGEST_SECONDS`. If parts are missing, the state or a problem says why."""
+        at, until = time.time(), time.monotonic() + LONGEST_SECONDS
+        pipeline, lake = self._pipelines[name], OneLook(self._place, self._secrets)
+        found: dict[str, Any] = {}
+        reading = self._threads.submit(partial(self._read, pipeline, lake, found))
         (status,) = self._looking.all([pipeline], lake=lake, commits=COMMITS)
+        if _is_done(reading, until):
+            reading.result()
+        elif status.location is not None:
+            problem = f"not all facts were read within {LONGEST_SECONDS:g} s"
+            found = {"rejected": Rejected(problem=problem), **found, "problem": problem}
         verify = command_in(f"frazil verify {name}", self.environment)
+        made = Detail(status=status, at=at, verify=verify, **found)
+        way, aside = way_of(pipeline, status, [one.engine for one in made.queries], found.get("rejected"))
+        return replace(made, way=way, aside=aside)
+
+    def letter(self, name: str, place: tuple[int, int]) -> DeadLetterView | None:
+        """Return the dead letter of a partition and an offset; None if it does not exist. Raises what reading it raises."""
+        pipeline, lake = self._pipelines[name], OneLook(self._place, self._secrets)
+        read = partial(dead_letter_views.letter, pipeline, lake, self._looking.registry(), place)
+        reading = self._threads.submit(read)
+        if not _is_done(reading, time.monotonic() + LONGEST_SECONDS):
+            what = f"no answer within {LONGEST_SECONDS:g} s"
+            raise CatalogUnavailable(what, where=f"table {pipeline.table.dead_letters}")
+        return reading.result()
+
+    def _read(self, pipeline: Pipeline, lake: Lake, found: dict[str, Any]) -> None:
+        """Add the fields of `Detail` that the table has to `found`, the slow ones last; nothing if it cannot be read."""
         try:
             table = lake.table(pipeline.table.identifier)
             side = lake.table(pipeline.table.dead_letters)
         except FrazilError:
-            table = side = None
+            return
         if table is None:
-            way, aside = way_of(pipeline, status)
-            return Detail(status=status, at=at, way=way, aside=aside, verify=verify)
-        rejected = dead_letter_views.rejected(pipeline, lake, self._looking.registry())
-        queries = engine_queries(pipeline, self._place, self.environment, table.version)
-        way, aside = way_of(pipeline, status, [one.engine for one in queries], rejected)
-        return Detail(
-            status=status,
-            at=at,
-            way=way,
-            aside=aside,
-            growth=tuple(growth_of(table)),
-            schemas=tuple(schemas_of(table)),
-            rejected=rejected,
-            proof=proof_of(pipeline, table, last_result(pipeline, table, side, self._proofs)),
-            queries=queries,
-            verify=verify,
-        )
+            return
+        found["queries"] = engine_queries(pipeline, self._place, self.environment, table.version)
+        found["growth"], found["schemas"] = tuple(growth_of(table)), tuple(schemas_of(table))
+        found["proof"] = proof_of(pipeline, table, last_result(pipeline, table, side, self._proofs))
+        found["rejected"] = dead_letter_views.rejected(pipeline, lake, self._looking.registry())
 
-    def letter(self, name: str, place: tuple[int, int]) -> DeadLetterView | None:
-        """Return the dead letter of a partition and an offset; None if it does not exist. Raises what reading it raises."""
-        lake, registry = OneLook(self._place, self._secrets), self._looking.registry()
-        return dead_letter_views.letter(self._pipelines[name], lake, registry, place)
+
+def _is_done(reading: Future[Any], until: float) -> bool:
+    """Wait until a time of the monotonic clock, and return whether the reading ended. One that did not begin is cancelled."""
+    wait([reading], timeout=max(until - time.monotonic(), 0.0))
+    return not reading.cancel() and reading.done()
 
 
 def way_of(

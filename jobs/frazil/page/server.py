@@ -22,15 +22,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frazil.clients.daemon_threads import DaemonThreads
 from frazil.errors import FrazilError
-from frazil.page.facts import Facts, Overview
+from frazil.page.facts import PARALLEL, Facts, Overview
 from frazil.page.refreshing import Known, Refreshing, begun_later
 from frazil.page.rendering import STATIC, Choice, Rendering
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")
 """The names of this machine. Another one in `Host` is a site that resolves to it (DNS rebinding)."""
-PARALLEL = 4
-"""Pipelines and dead letters that are read at a time."""
 MOST_KEPT = 1_000
 """Pipelines and dead letters whose facts are kept."""
 FILES = ("page.css", "page.js", "icon.svg")
