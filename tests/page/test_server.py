@@ -126,6 +126,17 @@ def test_facts_that_take_long_are_announced_and_a_defect_says_nothing_of_its_cau
         assert headers["Content-Security-Policy"]
 
 
+def test_the_first_look_at_a_pipeline_waits_once_for_all_pipelines_and_for_it() -> None:
+    facts = GivenFacts(many(3))
+    overview, detail = facts.overview, facts.detail
+    facts.overview = lambda: (time.sleep(1.2), overview())[1]  # type: ignore[method-assign,func-returns-value]
+    facts.detail = lambda name: (time.sleep(3), detail(name))[1]  # type: ignore[method-assign,func-returns-value]
+    with served(facts) as address:
+        began = time.monotonic()
+        assert Client(address, facts).ask("/pipelines/orders_1")[0] == 503
+        assert time.monotonic() - began < 2
+
+
 def test_no_secret_is_on_a_page_of_a_real_table(tmp_path: Path) -> None:
     landed = Landed(tmp_path)
     landed.land({0: 100, 1: 50}, rejected={(0, 7): b"password=hunter2secret"}, reason="hunter2secret")

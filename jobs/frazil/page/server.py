@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from frazil.clients.daemon_threads import DaemonThreads
 from frazil.errors import FrazilError
 from frazil.page.facts import PARALLEL, Facts, Overview
-from frazil.page.refreshing import Known, Refreshing, begun_later
+from frazil.page.refreshing import PATIENCE_SECONDS, Known, Refreshing, begun_later
 from frazil.page.rendering import STATIC, Choice, Rendering
 
 HOST = "127.0.0.1"
@@ -135,7 +135,7 @@ class Pages:
 
     def _of_pipeline(self, request: Request, read: Callable[[], Any]) -> Known[Any] | None:
         """Return facts of a request's pipeline and their age; None if they are still read. Raises 404 for an unknown pipeline."""
-        name, path = request.path_params["name"], request.url.path
+        name, path, until = request.path_params["name"], request.url.path, time.monotonic() + PATIENCE_SECONDS
         if not self._facts.knows(name) and self._overview.look() is None:
             return None
         if not self._facts.knows(name):
@@ -143,7 +143,8 @@ class Pages:
         self._overview.look(patience=0)  # its readings go on
         if len(self._kept) >= MOST_KEPT:
             self._kept.clear()
-        return self._kept.setdefault(path, Refreshing(read, self._threads.submit)).look()
+        kept = self._kept.setdefault(path, Refreshing(read, self._threads.submit))
+        return kept.look(max(until - time.monotonic(), 0.0))
 
     def _reading(self, request: Request) -> Response:
         what = "Catalog and Kafka are asked. The page reloads when they have answered."
