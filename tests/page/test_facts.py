@@ -10,23 +10,25 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.secrets import Secrets
+from frazil.clients.secrets import Redactor, Secrets
 from frazil.declaration import Pipeline, Redact, Shape, Table, Topic
 from frazil.declaration.catalogs import GlueCatalog
 from frazil.errors import CatalogUnavailable
 from frazil.lake.read.stored_tables import Lake
 from frazil.page import dead_letter_views
 from frazil.page import facts as module
-from frazil.page.dead_letter_views import letter, rejected
+from frazil.page.dead_letter_views import UntilFailure, letter, rejected
 from frazil.page.drawing import tall, wide
 from frazil.page.engine_queries import engine_queries
 from frazil.page.facts import Detail, way_of
 from frazil.page.plots import plot
+from frazil.page.rendering import Rendering
 from frazil.status import all_pipelines
 from frazil.status.pipeline_status import State, status_of
 from frazil.status.shown_values import number
 from tests.audit.audited_table import Landed
 from tests.page.page_facts import facts_of, landed_orders, other_pipelines, proven
+from tests.support.fake_registry import FakeRegistry
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,33 @@ def test_dead_letters_are_counted_by_reason_and_one_of_each_is_decoded(landed: L
     assert value.attempt is not None
     assert (value.attempt.what, value.attempt.path) == ("the text is not a value of type long", "order_id")
     assert (value.attempt.decoded or "").startswith('{"order_id": "no number"')
+
+
+def test_a_registry_that_fails_is_asked_once_in_a_look(tmp_path: Path) -> None:
+    landed, down = Landed(tmp_path), FakeRegistry()
+    for batch, reason in enumerate(("too_short", "undecodable", "unknown_schema"), start=1):
+        landed.land({0: 10 * batch}, rejected={(0, 10 * batch - 1): b"\0\0\0\0\7bad"}, reason=reason)
+    down.down = True
+    registry = UntilFailure(down)
+    for _ in range(2):  # as for a file of several pipelines
+        found = rejected(landed.pipeline, landed.lake, registry)
+        assert (len(found.examples), found.undecoded) == (3, "fake registry: it is down")
+    assert down.asked == ["schema"]
+    page = Rendering("test", Redactor()).pipeline(replace(detail_of(landed, tmp_path / "proofs"), rejected=found), 1.0)
+    assert page.count("fake registry: it is down") == 1
+
+
+def test_a_file_does_not_ask_a_catalog_without_an_answer_for_each_pipeline(
+    landed: Landed, tmp_path: Path, hanging: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts, asked = facts_of(landed, *other_pipelines(), proofs=tmp_path), list[str]()
+    monkeypatch.setattr(Lake, "table", hanging)
+    overview, detail = facts.overview(), facts.detail
+    facts.detail = lambda name, registry: (asked.append(name), detail(name, registry))[1]  # type: ignore
+    found = [*facts.details(overview, ["clicks", "orders", "payments"])]
+    assert [one.status.pipeline for one in found] == ["clicks", "orders", "payments"]
+    assert {one.status.why for one in found} == {"no answer within 0.3 s"}
+    assert asked == ["clicks"]
 
 
 def test_a_masked_pipeline_shows_neither_bytes_nor_keys_nor_headers(landed: Landed) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
-from frazil.clients.registry.client import Registry
-from frazil.clients.registry.schemas import SchemaType
+from frazil.clients.registry.schemas import RegisteredSchema, SchemaType
 from frazil.dead_letters.avro_body import avro_value
 from frazil.dead_letters.diagnosis import Attempt, attempt, json_value, text
 from frazil.dead_letters.encrypted_bytes import decrypted, is_encrypted, key_of
@@ -23,6 +22,22 @@ from frazil.schemas import avro
 from frazil.schemas.avro.schema_fingerprint import HEAD_BYTES, head
 from frazil.schemas.types import Type
 from frazil.schemas.wire_format import PREFIX_BYTES, Frame, FrameProblem, parse
+
+
+class WriterSchemas(Protocol):
+    """The questions to a registry. Each raises `RegistryUnavailable` without an answer."""
+
+    def schema(self, schema_id: int) -> RegisteredSchema | None:
+        """Return the schema of an id."""
+
+    def id_of_guid(self, guid: str) -> int | None:
+        """Return the id of a GUID."""
+
+    def subjects_of(self, schema_id: int) -> tuple[str, ...]:
+        """Return the subjects of a schema."""
+
+    def resolve_references(self, schema: RegisteredSchema) -> dict[str, str]:
+        """Return the texts of all schemas that a schema uses, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +116,7 @@ class DeadLetterView:
 
 
 def show(
-    pipeline: Pipeline, lake: Lake, *, partition: int, offset: int, schemas: Registry | None = None
+    pipeline: Pipeline, lake: Lake, *, partition: int, offset: int, schemas: WriterSchemas | None = None
 ) -> DeadLetterView | None:
     """Return the newest dead letter of a record, or None. Without a registry, the writer's schema is omitted.
 
@@ -154,7 +169,7 @@ def part(
     pipeline: Pipeline,
     data: bytes | None,
     headers: Sequence[tuple[str, bytes | None]],
-    schemas: Registry | None,
+    schemas: WriterSchemas | None,
     *,
     is_key: bool = False,
 ) -> Part:
@@ -194,7 +209,7 @@ def _declared_part(data: bytes | None, declared: Sequence[SchemaFile]) -> Part:
 
 
 def _writer(
-    frame: Frame | FrameProblem | None, schemas: Registry | None
+    frame: Frame | FrameProblem | None, schemas: WriterSchemas | None
 ) -> tuple[Writer | None, avro.AvroSchema | None, Written | None]:
     """Return what the registry says of the schema that a frame names, and that schema, if it is Avro's, or its text."""
     if not isinstance(frame, Frame):

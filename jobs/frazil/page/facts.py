@@ -20,12 +20,12 @@ from frazil.declaration import Environment, Pipeline
 from frazil.errors import CatalogUnavailable, FrazilError
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.page import dead_letter_views
-from frazil.page.dead_letter_views import Rejected
+from frazil.page.dead_letter_views import Rejected, UntilFailure
 from frazil.page.drawing import Station
 from frazil.page.engine_queries import Query, engine_queries
 from frazil.status.all_pipelines import LONGEST_SECONDS
 from frazil.status.looking import Looking, command_in
-from frazil.status.pipeline_status import PipelineStatus
+from frazil.status.pipeline_status import PipelineStatus, State
 from frazil.status.shown_values import number, rate, size
 
 COMMITS = 30
@@ -142,12 +142,26 @@ class Facts:
         """Return whether the last overview had a pipeline of this name."""
         return name in self._pipelines
 
-    def detail(self, name: str) -> Detail:
+    def details(self, overview: Overview, names: Sequence[str]) -> Iterator[Detail]:
+        """Yield pipelines of an overview in full. A registry or a catalog that does not answer is not asked for each."""
+        registry, rows, is_silent = self._registry(), {one.pipeline: one for one in overview.rows}, False
+        for name in names:
+            row = rows[name]
+            if row.location is None and (is_silent or row.state is not State.UNKNOWN):
+                way, aside = way_of(self._pipelines[name], row)
+                verify = command_in(f"frazil verify {name}", self.environment)
+                yield Detail(status=row, at=overview.at, way=way, aside=aside, verify=verify)
+                continue
+            found = self.detail(name, registry)
+            is_silent = is_silent or found.status.location is None
+            yield found
+
+    def detail(self, name: str, registry: UntilFailure | None = None) -> Detail:
         """Return one of the pipelines in full, within `LONGEST_SECONDS`. If parts are missing, the state or a problem says why."""
         at, until = time.time(), time.monotonic() + LONGEST_SECONDS
         pipeline, lake = self._pipelines[name], OneLook(self._place, self._secrets)
         found: dict[str, Any] = {}
-        reading = self._threads.submit(partial(self._read, pipeline, lake, found))
+        reading = self._threads.submit(partial(self._read, pipeline, lake, registry or self._registry(), found))
         (status,) = self._looking.all([pipeline], lake=lake, commits=COMMITS)
         if _is_done(reading, until):
             reading.result()
@@ -162,14 +176,18 @@ class Facts:
     def letter(self, name: str, place: tuple[int, int]) -> DeadLetterView | None:
         """Return the dead letter of a partition and an offset; None if it does not exist. Raises what reading it raises."""
         pipeline, lake = self._pipelines[name], OneLook(self._place, self._secrets)
-        read = partial(dead_letter_views.letter, pipeline, lake, self._looking.registry(), place)
+        read = partial(dead_letter_views.letter, pipeline, lake, self._registry(), place)
         reading = self._threads.submit(read)
         if not _is_done(reading, time.monotonic() + LONGEST_SECONDS):
             what = f"no answer within {LONGEST_SECONDS:g} s"
             raise CatalogUnavailable(what, where=f"table {pipeline.table.dead_letters}")
         return reading.result()
 
-    def _read(self, pipeline: Pipeline, lake: Lake, found: dict[str, Any]) -> None:
+    def _registry(self) -> UntilFailure | None:
+        registry = self._looking.registry()
+        return None if registry is None else UntilFailure(registry)
+
+    def _read(self, pipeline: Pipeline, lake: Lake, registry: UntilFailure | None, found: dict[str, Any]) -> None:
         """Add the fields of `Detail` that the table has to `found`, the slow ones last; nothing if it cannot be read."""
         try:
             table = lake.table(pipeline.table.identifier)
@@ -181,7 +199,7 @@ class Facts:
         found["queries"] = engine_queries(pipeline, self._place, self.environment, table.version)
         found["growth"], found["schemas"] = tuple(growth_of(table)), tuple(schemas_of(table))
         found["proof"] = proof_of(pipeline, table, last_result(pipeline, table, side, self._proofs))
-        found["rejected"] = dead_letter_views.rejected(pipeline, lake, self._looking.registry())
+        found["rejected"] = dead_letter_views.rejected(pipeline, lake, registry)
 
 
 def _is_done(reading: Future[Any], until: float) -> bool:

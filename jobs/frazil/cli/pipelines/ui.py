@@ -85,5 +85,5 @@ def write_page(facts: Facts, file: Path, names: Sequence[str] | None = None) -> 
 
     overview = facts.overview()
     chosen = names or [one.pipeline for one in urgent_first(overview.rows)][:DETAILED]
-    details = [facts.detail(name) for name in chosen]
+    details = [*facts.details(overview, chosen)]
     write_at_once(file, Rendering(facts.environment, facts.redactor, is_file=True).file(overview, details).encode())
