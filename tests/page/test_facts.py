@@ -119,7 +119,7 @@ def test_a_masked_pipeline_shows_neither_bytes_nor_keys_nor_headers(landed: Land
     assert plain.value.data
 
 
-def test_a_proof_has_its_time_and_snapshot_and_the_commits_since(tmp_path: Path) -> None:
+def test_a_proof_has_its_time_and_snapshot_and_the_snapshots_since(tmp_path: Path) -> None:
     landed = Landed(tmp_path)
     landed.land({0: 100, 1: 50}, rejected=[(0, 7)])
     assert detail_of(landed, tmp_path / "proofs").proof is None
@@ -133,6 +133,11 @@ def test_a_proof_has_its_time_and_snapshot_and_the_commits_since(tmp_path: Path)
     proof = detail_of(landed, tmp_path / "proofs").proof
     assert proof is not None
     assert (proof.result.snapshot, proof.newer) == (head.snapshot_id, 1)
+    landed.table.append(landed.table.scan(limit=1).to_arrow())  # by another engine
+    found = detail_of(landed, tmp_path / "proofs")
+    assert found.proof is not None
+    assert found.proof.newer == 2
+    assert "2 snapshots before the newest one" in Rendering("test", Redactor()).pipeline(found, 1.0)
 
 
 def test_a_catalog_that_cannot_be_read_is_a_reason(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ class SchemaVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The last result of `frazil verify`; `newer` are the pipeline's commits since then, None if that is not known."""
+    """The last result of `frazil verify`; `newer` are the snapshots since then, whoever made them, None if that is not known."""
 
     result: Result
     newer: int | None
@@ -198,7 +198,7 @@ class Facts:
             return
         found["queries"] = engine_queries(pipeline, self._place, self.environment, table.version)
         found["growth"], found["schemas"] = tuple(growth_of(table)), tuple(schemas_of(table))
-        found["proof"] = proof_of(pipeline, table, last_result(pipeline, table, side, self._proofs))
+        found["proof"] = proof_of(table, last_result(pipeline, table, side, self._proofs))
         found["rejected"] = dead_letter_views.rejected(pipeline, lake, registry)
 
 
@@ -304,12 +304,11 @@ def _changes(before: Mapping[int, tuple[str, str]], now: Mapping[int, tuple[str,
     yield from (f"− {name}" for name in sorted(gone))
 
 
-def proof_of(pipeline: Pipeline, table: StoredTable, result: Result | None) -> Proof | None:
-    """Return a result with the number of the pipeline's commits after it."""
+def proof_of(table: StoredTable, result: Result | None) -> Proof | None:
+    """Return a result with the number of snapshots after it, those of other engines, too."""
     if result is None:
         return None
     after = [one.id for one in table.ancestors(table.head)]
     if result.snapshot not in after:
         return Proof(result=result, newer=None)
-    later = after[: after.index(result.snapshot)]
-    return Proof(result=result, newer=sum(table.snapshots[one].belongs_to(pipeline.name) for one in later))
+    return Proof(result=result, newer=after.index(result.snapshot))
