@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from frazil.clients.secrets import Redactor, Secrets
+from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline, Redact, Shape, Table, Topic
 from frazil.declaration.catalogs import GlueCatalog
 from frazil.errors import CatalogUnavailable
@@ -138,6 +139,21 @@ def test_a_proof_has_its_time_and_snapshot_and_the_snapshots_since(tmp_path: Pat
     assert found.proof is not None
     assert found.proof.newer == 2
     assert "2 snapshots before the newest one" in Rendering("test", Redactor()).pipeline(found, 1.0)
+
+
+def test_a_dead_letter_table_that_does_not_exist_is_a_problem_if_records_were_rejected(tmp_path: Path) -> None:
+    landed = Landed(tmp_path)
+    landed.catalog.drop_table(landed.pipeline.table.dead_letters)
+    found = detail_of(landed, tmp_path)
+    assert (found.rejected.total, found.rejected.problem) == (0, "")
+    landed._create(landed.pipeline.table.dead_letters, DEAD_LETTER_COLUMNS, ("topic", "partition", "offset"))
+    landed.land({0: 100, 1: 50}, rejected=[(0, 7)])
+    landed.catalog.drop_table(landed.pipeline.table.dead_letters)
+    found = detail_of(landed, tmp_path)
+    assert found.status.rejected_24h == 1
+    assert found.rejected.problem == "the dead-letter table shop.orders__dead_letters does not exist"
+    assert found.aside is not None
+    assert found.aside.title == "not known"
 
 
 def test_a_catalog_that_cannot_be_read_is_a_reason(tmp_path: Path) -> None:

@@ -199,7 +199,11 @@ class Facts:
         found["queries"] = engine_queries(pipeline, self._place, self.environment, table.version)
         found["growth"], found["schemas"] = tuple(growth_of(table)), tuple(schemas_of(table))
         found["proof"] = proof_of(table, last_result(pipeline, table, side, self._proofs))
-        found["rejected"] = dead_letter_views.rejected(pipeline, lake, registry)
+        counted = (one.entry.counts for one in table.commits(pipeline.name))
+        if side is None and any(counts.rejected for counts in counted if counts is not None):
+            found["rejected"] = Rejected(problem=f"the dead-letter table {pipeline.table.dead_letters} does not exist")
+        else:
+            found["rejected"] = dead_letter_views.rejected(pipeline, lake, registry)
 
 
 def _is_done(reading: Future[Any], until: float) -> bool:
