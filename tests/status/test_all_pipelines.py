@@ -224,10 +224,10 @@ def test_totals_are_sums_of_what_is_known(landed: Landed) -> None:
     assert json.loads(json.dumps(rows[0].document()))["lag"] == 10
 
 
-def test_totals_count_a_record_of_a_topic_once(landed: Landed) -> None:
+def test_totals_count_the_lag_of_a_topic_once_and_the_dead_letters_of_each_pipeline(landed: Landed) -> None:
     (row,) = look(landed, Topics({"orders": ends(210, 60)}))
-    sums = totals([row, replace(row, pipeline="changes")])
-    assert (sums["lag"], sums["rejected_24h"], sums["rows"]) == (10, 3, 514)
+    sums = totals([row, replace(row, pipeline="changes", rejected_24h=2)])
+    assert (sums["lag"], sums["rejected_24h"], sums["rows"]) == (10, 5, 514)
 
 
 def test_a_declaration_that_a_run_would_refuse_is_a_stop(landed: Landed) -> None:

@@ -65,13 +65,13 @@ def _made(pipeline: Pipeline, answer: Future[PipelineStatus]) -> PipelineStatus:
 
 
 def totals(found: Iterable[PipelineStatus]) -> dict[str, int]:
-    """Return the sums over all pipelines, of what is known; a record that several pipelines of one topic read counts once."""
-    listed, of_records = list(found), ("lag", "rejected_24h")
-    sums = dict.fromkeys((*of_records, "rows", "bytes", "data_files", "delete_files"), 0)
+    """Return the sums over all pipelines, of what is known; the lag of several pipelines of one topic counts once."""
+    listed = list(found)
+    sums = dict.fromkeys(("lag", "rejected_24h", "rows", "bytes", "data_files", "delete_files"), 0)
     for name in sums:
         parts: dict[str, list[int]] = {}
         for one in listed:
-            parts.setdefault(one.topic if name in of_records else one.pipeline, []).append(getattr(one, name) or 0)
+            parts.setdefault(one.topic if name == "lag" else one.pipeline, []).append(getattr(one, name) or 0)
         sums[name] = sum(map(max, parts.values()))
     return sums
 
