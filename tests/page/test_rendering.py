@@ -147,6 +147,12 @@ def test_each_state_is_shown_with_its_reason_and_commands(state: State) -> None:
     assert "Not verified yet" in rendering.pipeline(Detail(status=read, at=0, verify="frazil verify orders"), 1)
 
 
+def test_a_note_names_its_command_for_the_environment() -> None:
+    noted = Detail(status=PipelineStatus(pipeline="orders", topic="t", table="s.t", foreign_commits=1), at=0)
+    assert "<code>frazil verify orders --env prod</code>" in Rendering("prod", Redactor()).pipeline(noted, 1)
+    assert "<code>frazil verify orders</code>" in Rendering("local", Redactor()).pipeline(noted, 1)
+
+
 def test_pipelines_are_found_by_text_and_state_and_the_urgent_ones_are_first() -> None:
     rows = many(500)
     overview = Overview(environment="prod", at=0, rows=rows)

@@ -19,7 +19,7 @@ from frazil.dead_letters.shown_bytes import header_text, key_text
 from frazil.page import drawing, plots
 from frazil.page.facts import Detail, Overview
 from frazil.status.all_pipelines import states, totals
-from frazil.status.looking import command_in
+from frazil.status.looking import command_in, in_environment
 from frazil.status.pipeline_status import DIFFERS, PartitionStatus, PipelineStatus, State
 from frazil.status.shown_values import duration, number, plain, rate, size
 
@@ -86,7 +86,7 @@ class Rendering:
             "plots": _plots,
             "rate": rate,
             "rates": lambda rows: rate(sum(one.read_per_second or 0 for one in rows)),
-            "remarks": _remarks,
+            "remarks": lambda one: [in_environment(text, environment) for text in _remarks(one)],
             "searched": searched,
             "share": _share,
             "shared_reasons": shared_reasons,
