@@ -112,6 +112,16 @@ def test_secrets_are_masked_on_each_page(name: str) -> None:
     assert "[redacted]" in page
 
 
+def test_a_secret_with_a_backtick_is_masked_before_commands_are_found() -> None:
+    redactor = Redactor()
+    redactor.add("hunter`2secret`")
+    why = "login hunter`2secret` refused. Run `frazil x`"
+    status = PipelineStatus(pipeline="orders", topic="t", table="s.t", state=State.UNKNOWN, why=why)
+    page = Rendering("prod", redactor).pipeline(Detail(status=status, at=0), 1)
+    assert "2secret" not in page
+    assert "login [redacted] refused. Run <code>frazil x</code>" in page
+
+
 def test_the_file_needs_nothing_else_and_its_policy_allows_its_own_style_and_script_alone() -> None:
     rows = many(60)
     page = Rendering("prod", Redactor(), is_file=True).file(Overview(environment="prod", at=0, rows=rows), [])

@@ -80,6 +80,7 @@ class Rendering:
             "header_text": lambda value: header_text(self._without_secrets(value)),
             "key_text": lambda key: key_text(self._without_secrets(key)),
             "link": lambda name: f"#p-{name}" if is_file else f"/pipelines/{name}",
+            "masked": self._masked,
             "moment": lambda at: "–" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
             "number": number,
             "part": self._part,
