@@ -15,7 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from tests.cli.pipelines.test_status import project  # noqa: F401 # a fixture
+from frazil.cli.pipelines import ui as module
+from frazil.cli.pipelines.ui import _read_when_changed, facts_of
+from frazil.clients.secrets import Secrets
+from tests.cli.pipelines.test_status import DECLARED, project  # noqa: F401 # a fixture
 
 
 @pytest.mark.usefixtures("project")
@@ -34,6 +37,27 @@ def test_the_page_is_served_until_ctrl_c() -> None:
         served.send_signal(signal.SIGINT)
         out, err = served.communicate(timeout=30)
         assert (served.returncode, out, err) == (0, "", "")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_changed_declaration_is_read_again_and_an_invalid_one_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "command_secrets", lambda: Secrets({}))
+    file = Path("pipelines.py")
+    facts = facts_of(_read_when_changed(file), "env.json")
+
+    def shown(text: str, at: int) -> tuple[list[str], int]:
+        file.write_text(text)
+        os.utime(file, ns=(at, at))
+        overview = facts.overview()
+        return [one.pipeline for one in overview.rows], len(overview.notes)
+
+    assert shown(DECLARED, 1) == (["orders", "clicks"], 0)
+    more = 'pipelines.append(Pipeline(topic=Topic("views", value="text"), table=Table("shop.views")))'
+    assert shown(DECLARED + more, 2) == (["orders", "clicks", "views"], 0)
+    assert shown(DECLARED + "pipelines.append(", 3) == (["orders", "clicks", "views"], 1)
+    assert shown(DECLARED, 4) == (["orders", "clicks"], 0)
+    file.unlink()
+    assert len(facts.overview().notes) == 1
 
 
 @pytest.mark.usefixtures("project")

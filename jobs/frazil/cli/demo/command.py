@@ -110,7 +110,7 @@ def demo(memory: Memory = "2g", is_opened: Open = False, as_json: AsJson = False
         say(f"Kafka at {here.bootstrap}, registry at {here.registry_url}", to=console)
         lacking = why_postgres_cannot_run()
         declared = declaration_file.found(folder / Path(DOCUMENT).name)
-        facts, listening = facts_of(declared, ENVIRONMENT, *(() if lacking else (BOOKINGS,))), listening_on()
+        facts, listening = facts_of(lambda: declared, ENVIRONMENT, *(() if lacking else (BOOKINGS,))), listening_on()
         pages.enter_context(serving(facts, listening))
         say(f"{address(listening)} shows the pipelines in a browser meanwhile", to=console)
         if is_opened:

@@ -79,7 +79,7 @@ def status(
         found = declaration_file.found(file)
         if names:
             declaration_file.chosen(with_topics(found, env), names)
-        write_page(facts_of(found, env), html, names)
+        write_page(facts_of(lambda: found, env), html, names)
         say(f"{html} is written")
         return
     declared = with_topics(declaration_file.found(file), env)

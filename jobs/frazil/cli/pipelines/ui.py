@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,7 +47,7 @@ def ui(
     """
     from frazil.page.server import address, server
 
-    facts = facts_of(declaration_file.found(file), env)
+    facts = facts_of(_read_when_changed(file), env)
     listening = listening_on(port)
     say(f"{address(listening)} shows the environment {env}; Ctrl-C ends")
     if is_opened:
@@ -58,14 +58,33 @@ def ui(
         return
 
 
-def facts_of(found: Found, env: str, *more: Pipeline) -> Facts:
-    """Return the facts of an environment for a page: of the pipelines of a file, and of more."""
+def facts_of(found: Callable[[], Found], env: str, *more: Pipeline) -> Facts:
+    """Return the facts of an environment for a page: of the pipelines of a file, which each overview reads, and of more."""
     from frazil.audit.files.proofs import ProofFolder
     from frazil.page.facts import Facts
 
     place, secrets = environments.environment(env), command_secrets()
     proofs = ProofFolder(project_file.state_folder() / PROOFS / place.name)
-    return Facts(place, env, secrets, lambda report: (*with_topics(found, env, secrets, report), *more), proofs)
+    return Facts(place, env, secrets, lambda report: (*with_topics(found(), env, secrets, report), *more), proofs)
+
+
+def _read_when_changed(file: Path) -> Callable[[], Found]:
+    """Read a file of declarations, and return what reads it again if it has changed. Both raise what reading it raises."""
+    kept = {_changed_at(file): declaration_file.found(file)}
+
+    def found() -> Found:
+        at = _changed_at(file)
+        if at not in kept:
+            newer = declaration_file.found(file)
+            kept.clear()
+            kept[at] = newer
+        return kept[at]
+
+    return found
+
+
+def _changed_at(file: Path) -> int:
+    return file.stat().st_mtime_ns if file.is_file() else 0
 
 
 def listening_on(port: int | None = None) -> socket.socket:
