@@ -43,7 +43,7 @@ print(json.dumps({
 
 def without_frazil() -> dict[str, str]:
     """Return the environment of a user who has set nothing."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("FRAZIL_", "PYTHON"))}
+    return {name: value for name, value in os.environ.items() if not name.startswith(("FRAZIL_", "PYTEST_", "PYTHON"))}
 
 
 @dataclass(frozen=True)

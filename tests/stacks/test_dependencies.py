@@ -31,9 +31,17 @@ def differing(stack: dict[str, Any]) -> list[str]:
 @pytest.fixture
 def empty(founded: Cloud) -> Iterator[Cloud]:
     """The cloud with its foundation, and Terraform's state of the stack of Confluent empty."""
+    if not founded_outputs(founded):
+        founded.declare()
+        founded.apply("foundation")  # tests of its removal have run before
     forget(founded)
     yield founded
     forget(founded)
+
+
+def founded_outputs(cloud: Cloud) -> dict[str, Any]:
+    """Return the outputs of the foundation, which is deployed if it has some."""
+    return dict(json.loads(cloud.state_file("foundation").read_text()).get("outputs", {}))
 
 
 def forget(cloud: Cloud) -> None:
