@@ -35,6 +35,7 @@ def test_the_metrics_of_batches_are_what_the_table_has(shop_of: ShopOf) -> None:
     assert found.pop("batch_seconds_total all") >= found.pop("batch_seconds_total stage") > 0
     assert found.pop("batch_seconds_total commit") > 0
     assert found.pop("last_look_timestamp_seconds") <= time.time()
+    assert found.pop("last_rejected_timestamp_seconds wrong_magic") <= time.time()
     assert found.pop("freshness_seconds") == 0
     assert found.pop("commits_total") == len([e for e in shop.events if e["event"] == "batch_committed"]) > 1
     assert found.pop("read_bytes_total") > 100
