@@ -197,7 +197,7 @@ _MEANINGS: Mapping[str, tuple[str, str]] = {
         "frazilsmallfiles",
     ),
 }
-"""What an alarm means, and its anchor in the page."""
+"""The meaning of each alarm, and its anchor on the page."""
 
 
 def schedule_alarm(scope: Construct, *, group: str, prefix: str, topic_arn: str) -> None:

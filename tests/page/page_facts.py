@@ -38,7 +38,7 @@ class Broker:
         self._offsets = offsets
 
     def offsets_of(self, topics: object) -> dict[object, TopicOffsets]:
-        return {one: self._offsets[one[0]] for one in topics}  # type: ignore[attr-defined]
+        return {one: self._offsets[one[0]] for one in topics}
 
 
 def landed_orders(folder: Path) -> Landed:
@@ -87,7 +87,7 @@ def facts_of(
         }
         looking = facts._looking
         services = looking._services
-        looking._services = lambda *of: replace(services(*of), kafka=lambda: Broker(topics), stopped="")  # type: ignore
+        looking._services = lambda *of: replace(services(*of), kafka=lambda: Broker(topics), stopped="")
     return facts
 
 
@@ -153,7 +153,7 @@ class GivenFacts:
 def served(facts: object) -> Iterator[str]:
     """Serve facts on a free port; the address ends with a slash."""
     listening = bound(0, is_usual=False)
-    with serving(facts, listening):  # type: ignore[arg-type]
+    with serving(facts, listening):
         yield address(listening)
 
 

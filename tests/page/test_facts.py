@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake.read.stored_tables import Lake
 from frazil.page import dead_letter_views
 from frazil.page import facts as module
-from frazil.page.dead_letter_views import UntilFailure, letter, rejected
+from frazil.page.dead_letter_views import CircuitBreaker, letter, rejected
 from frazil.page.drawing import tall, wide
 from frazil.page.engine_queries import engine_queries
 from frazil.page.facts import Detail, way_of
@@ -82,7 +82,7 @@ def test_a_registry_that_fails_is_asked_once_in_a_look(tmp_path: Path) -> None:
     for batch, reason in enumerate(("too_short", "undecodable", "unknown_schema"), start=1):
         landed.land({0: 10 * batch}, rejected={(0, 10 * batch - 1): b"\0\0\0\0\7bad"}, reason=reason)
     down.down = True
-    registry = UntilFailure(down)
+    registry = CircuitBreaker(down)
     for _ in range(2):  # as for a file of several pipelines
         found = rejected(landed.pipeline, landed.lake, registry)
         assert (len(found.examples), found.undecoded) == (3, "fake registry: it is down")
@@ -97,7 +97,12 @@ def test_a_file_does_not_ask_a_catalog_without_an_answer_for_each_pipeline(
     facts, asked = facts_of(landed, *other_pipelines(), proofs=tmp_path), list[str]()
     monkeypatch.setattr(Lake, "table", hanging)
     overview, detail = facts.overview(), facts.detail
-    facts.detail = lambda name, registry: (asked.append(name), detail(name, registry))[1]  # type: ignore
+
+    def counted(name: str, registry: Any) -> Any:
+        asked.append(name)
+        return detail(name, registry)
+
+    monkeypatch.setattr(facts, "detail", counted)
     found = [*facts.details(overview, ["clicks", "orders", "payments"])]
     assert [one.status.pipeline for one in found] == ["clicks", "orders", "payments"]
     assert {one.status.why for one in found} == {"no answer within 0.3 s"}
@@ -200,12 +205,18 @@ def test_parts_that_take_long_are_missing_and_the_others_are_there(
     assert found.aside.title == "not known"
 
 
-def test_secrets_are_masked_in_reasons_and_notes(landed: Landed, tmp_path: Path) -> None:
+def test_secrets_are_masked_in_reasons_and_notes(
+    landed: Landed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     secrets = Secrets({})
     secrets.redactor.add("hunter2secret")
     facts = facts_of(landed, proofs=tmp_path, secrets=secrets)
-    declared = facts._declared
-    facts._declared = lambda report: (report("login hunter2secret refused", ""), declared(report))[1]  # type: ignore
+
+    def refused(report: Callable[[str, str], None]) -> tuple[Pipeline, ...]:
+        report("login hunter2secret refused", "")
+        return (landed.pipeline,)
+
+    monkeypatch.setattr(facts, "_declared", refused)
     assert facts.overview().notes == ("login [redacted] refused",)
 
 

@@ -19,6 +19,7 @@ from tests.metrics.test_alarms import MINUTES, evaluated
 from tests.scenarios.test_follow import Flaky
 from tests.scenarios.test_metrics import samples
 from tests.support.shop import Shop
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
@@ -85,7 +86,9 @@ def series_of(shop: Shop) -> list[dict[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("seen", FAULTS, ids=lambda seen: "no_broker" if seen.is_away else seen.fault.__name__)
+@pytest.mark.parametrize(
+    "seen", first_short(FAULTS, short=3), ids=lambda seen: "no_broker" if seen.is_away else seen.fault.__name__
+)
 def test_a_fault_is_seen_everywhere(seen: Seen, shop: Shop, tmp_path: Path) -> None:
     for first in (0, 10):
         shop.produce(shop.orders(10, shop.register(), first=first))

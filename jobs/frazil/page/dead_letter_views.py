@@ -21,8 +21,8 @@ _NOTHING = Part(data=None)
 _T = TypeVar("_T")
 
 
-class UntilFailure:
-    """A registry for one look: after its first failure it is not asked again. `failure` is the reason."""
+class CircuitBreaker:
+    """A circuit breaker before a registry, for one look: the first failure opens it. `failure` is the reason."""
 
     def __init__(self, registry: WriterSchemas) -> None:
         self._registry, self.failure = registry, ""
@@ -72,7 +72,7 @@ class Rejected:
         return sum(self.counts.values())
 
 
-def rejected(pipeline: Pipeline, lake: Lake, registry: UntilFailure | None) -> Rejected:
+def rejected(pipeline: Pipeline, lake: Lake, registry: CircuitBreaker | None) -> Rejected:
     """Return the dead letters of a pipeline. What cannot be read is a problem."""
     examples = {}
     try:
@@ -91,7 +91,7 @@ def rejected(pipeline: Pipeline, lake: Lake, registry: UntilFailure | None) -> R
 
 
 def letter(
-    pipeline: Pipeline, lake: Lake, registry: UntilFailure | None, place: tuple[int, int]
+    pipeline: Pipeline, lake: Lake, registry: CircuitBreaker | None, place: tuple[int, int]
 ) -> DeadLetterView | None:
     """Return the dead letter of a partition and an offset; None if it does not exist. Raises what reading it raises.
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from frazil.declaration import Environment, Pipeline
 from frazil.errors import CatalogUnavailable, FrazilError
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.page import dead_letter_views
-from frazil.page.dead_letter_views import Rejected, UntilFailure
+from frazil.page.dead_letter_views import CircuitBreaker, Rejected
 from frazil.page.drawing import Station
 from frazil.page.engine_queries import Query, engine_queries
 from frazil.status.all_pipelines import LONGEST_SECONDS
@@ -85,7 +85,7 @@ class Detail:
     aside: Station | None = None
     growth: tuple[Growth, ...] = ()
     schemas: tuple[SchemaVersion, ...] = ()
-    rejected: Rejected = Rejected()  # noqa: RUF009 # frozen
+    rejected: Rejected = field(default_factory=Rejected)
     proof: Proof | None = None
     queries: tuple[Query, ...] = ()
     verify: str = ""
@@ -156,7 +156,7 @@ class Facts:
             is_silent = is_silent or found.status.location is None
             yield found
 
-    def detail(self, name: str, registry: UntilFailure | None = None) -> Detail:
+    def detail(self, name: str, registry: CircuitBreaker | None = None) -> Detail:
         """Return one of the pipelines in full, within `LONGEST_SECONDS`. If parts are missing, the state or a problem says why."""
         at, until = time.time(), time.monotonic() + LONGEST_SECONDS
         pipeline, lake = self._pipelines[name], OneLook(self._place, self._secrets)
@@ -183,11 +183,11 @@ class Facts:
             raise CatalogUnavailable(what, where=f"table {pipeline.table.dead_letters}")
         return reading.result()
 
-    def _registry(self) -> UntilFailure | None:
+    def _registry(self) -> CircuitBreaker | None:
         registry = self._looking.registry()
-        return None if registry is None else UntilFailure(registry)
+        return None if registry is None else CircuitBreaker(registry)
 
-    def _read(self, pipeline: Pipeline, lake: Lake, registry: UntilFailure | None, found: dict[str, Any]) -> None:
+    def _read(self, pipeline: Pipeline, lake: Lake, registry: CircuitBreaker | None, found: dict[str, Any]) -> None:
         """Add the fields of `Detail` that the table has to `found`, the slow ones last; nothing if it cannot be read."""
         try:
             table = lake.table(pipeline.table.identifier)

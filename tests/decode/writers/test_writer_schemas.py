@@ -392,7 +392,7 @@ def test_change_data_waits_while_only_keys_have_a_subject() -> None:
     schema_id = registry.register("orders-key", json.dumps({**ORDER, "name": "Key"}))
     topic = topic_of("orders", value_format="avro", subject_strategy=SubjectStrategy.TOPIC_RECORD)
     envelope = DebeziumEvents(Debezium(operation_column=True))
-    found = writer_schemas(topic, registry, envelope=envelope)  # type: ignore[arg-type]
+    found = writer_schemas(topic, registry, envelope=envelope)
     assert not found.refresh()
     assert decoder(found).refused[frame(schema_id)] is Reason.FOREIGN_SCHEMA
 

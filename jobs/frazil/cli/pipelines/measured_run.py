@@ -27,7 +27,7 @@ WRITE_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """Where metrics go: an `endpoint` of Prometheus, a `file` of its node exporter, `is_otlp`: a receiver of OpenTelemetry."""
+    """The outputs of metrics: an endpoint for Prometheus, a file for its node exporter, a receiver of OpenTelemetry."""
 
     endpoint: Address | None = None
     file: Path | None = None
@@ -99,9 +99,8 @@ def cpu_seconds(job: JobContext) -> float | None:
     from py4j.protocol import Py4JError
 
     try:
-        jvm = job.spark.sparkContext._jvm
-        assert jvm is not None
+        jvm: Any = job.spark.sparkContext._jvm
         used = jvm.java.lang.ProcessHandle.current().info().totalCpuDuration()
         return time.process_time() + (used.get().toMillis() / 1000 if used.isPresent() else 0.0)
-    except (Py4JError, OSError, AssertionError, AttributeError, TypeError):  # as it does while the session ends
+    except (Py4JError, OSError, AttributeError, TypeError):  # as it does while the session ends
         return None

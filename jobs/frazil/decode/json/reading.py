@@ -116,7 +116,7 @@ def is_ambiguous(of: Type) -> bool:
 
 
 def decimal(raw: Column, of: Decimal) -> Column:
-    """Return the decimal that a variant is; null if it is none that the type holds.
+    """Return the decimal of a variant; null if the type does not hold it.
 
     A double is read by its first 15 digits: Java writes more of some numbers before version 19 (JDK-4511638), 6.9538796555701798E17
     for 6.95387965557018E17.
