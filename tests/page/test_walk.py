@@ -66,6 +66,7 @@ class Person:
         """Check the view by axe; it must not be wider than the screen."""
         from axe_playwright_python.sync_playwright import Axe
 
+        self.page.wait_for_load_state("load")  # a click returns before the new view has its style
         self.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         found = Axe().run(self.page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]})
         violations = [
