@@ -29,7 +29,7 @@ from frazil.declaration import (
     WriteMode,
     routes,
 )
-from frazil.errors import InvalidInput, OtherPipeline, RegistryUnavailable, RejectedRecords
+from frazil.errors import DeadLetterTableMismatch, InvalidInput, OtherPipeline, RegistryUnavailable, RejectedRecords
 from frazil.exit_codes import Exit, exit_of
 from frazil.ingest import runner
 from frazil.ingest.guard import Outcome
@@ -447,9 +447,23 @@ def test_a_pipeline_goes_on_in_no_table_of_another_type(shop_of: ShopOf) -> None
     events.produce("shop.events.a.Paid", [2])
     error = events.shop.ended(waits).error
     assert isinstance(error, OtherPipeline)
-    assert "the table has the records of type shop.events.b.Paid, and none of shop.events.a.Paid" in str(error)
+    assert "the table is that of type shop.events.b.Paid, and not of shop.events.a.Paid" in str(error)
     assert "Name shop.events.a.Paid in `to`, with another table" in str(error)
     assert events.found("shop.events.b.Paid") == [1]
+
+
+def test_a_type_that_takes_a_dropped_table_keeps_the_dead_letters_of_the_other(shop_of: ShopOf) -> None:
+    events = Events(shop_of(partitions=1), max_rejected_percent=100)
+    events.produce("shop.events.b.Paid", [1])
+    events.shop.produce([frame(events.ids["shop.events.b.Paid"], b"")])
+    fine(events.drain())
+    events.produce("shop.events.a.Paid", [11, 12])
+    events.drain()
+    table = events.pipeline("shop.events.b.Paid").table
+    events.shop.spark.sql(f"DROP TABLE {events.shop.lake.catalog.name}.{table.identifier} PURGE")
+    errors = [one.error for one in events.drain().values() if one.error is not None]
+    assert {type(one) for one in errors} == {DeadLetterTableMismatch, InvalidInput}
+    assert len(oracle.rows(events.shop.lake, table.dead_letters)) == 1
 
 
 def test_a_type_whose_table_another_one_waits_for_is_named_until_the_next_run(shop_of: ShopOf) -> None:

@@ -144,7 +144,7 @@ class OtherPipeline(DecisionRequired):
     def said_of_type(theirs: str, ours: str) -> tuple[str, str]:
         """Return what is wrong with a table that has the records of the type `theirs`, and what to do."""
         return (
-            f"the table has the records of type {theirs}, and none of {ours}",
+            f"the table is that of type {theirs}, and not of {ours}",
             f"Name {ours} in `to`, with another table",
         )
 
@@ -257,11 +257,12 @@ class TopicRecreated(DecisionRequired):
     @classmethod
     def of(cls, pipeline: str, topic: str, *, topic_id: str, committed_id: str, moved_to: str | None = None) -> Self:
         """Return the error of a topic that has another id than the ledger; `moved_to` is another declared topic."""
-        cause = "the topic was deleted and created again"
+        cause, do = "the topic was deleted and created again", ""
         if moved_to is not None:
-            cause = f"the pipeline was moved from topic {topic} to topic {moved_to}"
+            cause = f"the table is that of topic {topic}, and the pipeline has topic {moved_to}"
+            do = f"If a pattern has both topics, exclude {moved_to}, and declare it with another table"
         what = f"{cause}: its id is {topic_id}, the table holds records of {committed_id}"
-        return cls(what, pipeline=pipeline, events=("topic-recreated",), topic=topic)
+        return cls(what, pipeline=pipeline, events=("topic-recreated",), do=do, topic=topic)
 
 
 class LogTruncated(DecisionRequired):

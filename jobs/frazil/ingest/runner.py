@@ -215,7 +215,7 @@ class _Running:
             theirs = source_of(running[0]) if running is not None else ours
             if theirs != ours:
                 what = f"the {theirs.noun} {theirs.name} waits in this run for a table of the same name"
-                do = f"Start the run again: then {ours.name} has the table"
+                do = "Start the run again: then one of them has the table, and the error of the other says what to do"
                 refused[f"{REFUSED}{ours}"] = Outcome(error=InvalidInput(what, where=f"topic {ours}", do=do))
         return refused
 

@@ -34,9 +34,9 @@ from frazil.schemas.types import Kind, Primitive, Struct, Type
 FEW_MANIFESTS = 10
 """A table keeps fewer manifests than this of data and as few of deletes. Each reader opens all of them, at 2 to 3 ms each, and so
 does the driver of an upsert table for each batch. Iceberg's default is 100 (ADR 6)."""
-START, DECLARED, SHAPES = "frazil.start", "frazil.properties", "frazil.shapes"
+START, DECLARED, SHAPES, TYPE = "frazil.start", "frazil.properties", "frazil.shapes", "frazil.type"
 """Table properties: the start that was declared when the table was created, the names of declared properties, and the shapes that
-rows had as a JSON list, the present one last."""
+rows had as a JSON list, the present one last. Of a dead-letter table, the new type whose records were rejected."""
 _BESIDE = (*OF_STATES, *OF_CHANGELOGS, UNKNOWN)
 _MANY = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 _CHANGES_WRITES = re.compile(

@@ -141,10 +141,16 @@ def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:
         table.dead_letters,
         DEAD_LETTER_COLUMNS,
         partition_by=(PartitionField(Transform.DAYS, "rejected_at"),),
-        properties=wanted,
+        properties={**wanted, **({layout.TYPE: of} if (of := _new_type(pipeline)) else {})},
     )
     if not made:
         evolve(job, table.dead_letters, _dropped)
+
+
+def _new_type(pipeline: Pipeline) -> str:
+    """Return the type of a pipeline that a pattern of types made; empty for another one."""
+    route = pipeline.shape.route
+    return route.types[0] if route is not None and len(route.types) == 1 and route.is_new(route.types[0]) else ""
 
 
 def _check_dead_letters(job: Committer, pipeline: Pipeline, wanted: Mapping[str, str]) -> None:
@@ -196,6 +202,9 @@ def initialise_ledger(job: JobContext, pipeline: Pipeline, offsets: Offsets, *, 
     iceberg, table = job.iceberg, pipeline.table
     side = empty_commit(iceberg, table.dead_letters, at=job.clock())
     is_clear = must_clear(iceberg, pipeline.name, table.dead_letters, offsets, compacted=compacted)
+    of = iceberg.load(table.dead_letters).properties().get(layout.TYPE) if is_clear else None
+    if of is not None and of != _new_type(pipeline):  # its records do not land in this table
+        raise DeadLetterTableMismatch.of_earlier_table(pipeline.name, table.dead_letters)
     if is_clear and first_replaced(pipeline, job.kafka, iceberg.spark.table(f"{iceberg.name}.{table.dead_letters}")):
         raise DeadLetterTableMismatch.of_earlier_table(pipeline.name, table.dead_letters)
     request = CommitRequest(
