@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from frazil.ingest import held_batches
 from frazil.ingest.loop import Ingestion
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.read.stored_tables import Lake
+from frazil.metrics.metric_registry import FRESHNESS, LAG, LAST_LOOK
+from frazil.metrics.readings import Readings
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_routes import by_field, drained, ids, once, row, table, together
 from tests.support.jobs import Crash, crash_at
@@ -94,6 +97,48 @@ def test_they_wait_ten_minutes_at_most_and_a_drain_commits_them(shop_of: ShopOf)
     assert commits(shop, paid) == 4
     assert together(shop, (placed, paid)).is_complete
     assert held_batches.HOLD_SECONDS == 600
+
+
+def test_a_driver_that_holds_batches_reports_its_looks_each_minute(shop_of: ShopOf) -> None:
+    """The topic always has a record more, so that no plan is empty."""
+    shop = shop_of(partitions=1)
+    _, paid = by_field(shop, otherwise="filter")
+    now = [time.time()]
+    readings = Readings("r", "1", clock=lambda: now[0], cpu_seconds=lambda: None)
+    shop.produce([row("paid", 0)])
+
+    def one_more(step: str) -> None:
+        if step == "stage.done":
+            shop.produce([row("placed", 1)])
+
+    run = shop.ingestion(paid, clock=lambda: now[0], failpoint=one_more)
+    run.poll()
+    began = len(shop.events)
+    for _ in range(16):
+        now[0] += 30.0
+        run.poll()
+        for event in shop.events:
+            readings(event)
+        found = {one.metric: one.value for one in readings.samples() if one.metric in (FRESHNESS, LAST_LOOK, LAG)}
+        assert (found[FRESHNESS], found[LAG]) == (0, 0)
+        assert now[0] - found[LAST_LOOK] < 60
+    looks = [event for event in shop.events[began:] if event["event"] == "idle"]
+    assert len(looks) == 8
+    assert commits(shop, paid) == 1
+
+
+def test_the_lag_of_held_batches_is_that_of_now(shop_of: ShopOf) -> None:
+    shop = shop_of(partitions=1)
+    pipelines = by_field(shop, otherwise="filter")
+    paid = replace(pipelines[1], engine=Spark(limits=Limits(max_rows=5, first_rows=5)))
+    drained(shop, pipelines)
+    shop.produce([row("placed", number) for number in range(12)])
+    began = len(shop.events)
+    shop.drain(paid)
+    (look,) = (event for event in shop.events[began:] if event["event"] == "idle")
+    assert look["lag"] == 7
+    assert 0 <= look["freshness_seconds"] < 600
+    assert look["retention_used"] == 0
 
 
 @pytest.mark.parametrize("step", first_short(["publish.filled", "stage.done", "publish.committed"]))

@@ -176,6 +176,8 @@ class Ingestion:
                         continue
                     if batch is not None:
                         self._begin(publisher, batch)
+                    elif staged is not None:
+                        self.progress.held(staged)
                     if (newest := batch or staged) is None:
                         return
                     committed, landed = newest.request.end, landed + 1

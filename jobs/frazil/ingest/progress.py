@@ -31,7 +31,7 @@ class Progress:
 
     def committed(self, staged: StagedBatch, commit: Committed, seconds: float) -> None:
         """Report a batch whose commit took so many seconds, and add it to the total."""
-        counts, now, newest = staged.request.counts, self._clock(), staged.newest_ms
+        counts, now = staged.request.counts, self._clock()
         self.total.add(counts)
         self._report(
             Event.BATCH_COMMITTED,
@@ -47,8 +47,8 @@ class Progress:
             duration_seconds=round(now - staged.began, 3),
             stage_seconds=round(staged.seconds, 3),
             commit_seconds=round(seconds, 3),
-            freshness_seconds=None if newest is None else round(now - newest / 1000, 3),
-            lag=staged.plan.lag - staged.plan.rows,
+            freshness_seconds=self._freshness(staged),
+            lag=_lag(staged),
             retention_used=_retention_used(staged.plan.spans, staged.request.end.at),
             offsets=_ranges(staged),
             **({"masked": counts.written} if self._pipeline.shape.masks else {}),
@@ -71,12 +71,32 @@ class Progress:
             Event.FOREIGN_COMMIT, message=message, **facts, **{name: text for name, text in said.items() if text}
         )
 
+    def held(self, staged: StagedBatch) -> None:
+        """Report, as `idle` does, that the topic was read up to the end of a batch without a record for this table."""
+        self.idle(
+            lambda: {
+                "lag": _lag(staged),
+                "freshness_seconds": self._freshness(staged) if _lag(staged) else 0.0,
+                "retention_used": _retention_used(staged.plan.spans, staged.request.end.at),
+            }
+        )
+
     def idle(self, facts: Callable[[], Mapping[str, Any]] = lambda: {"lag": 0, "freshness_seconds": 0.0}) -> None:
-        """Report that nothing can be read: at once, then every `IDLE_SECONDS`. `facts` is called only then."""
+        """Report that the table gets no record: at once, then every `IDLE_SECONDS`. `facts` is called only then."""
         now = self._clock()
         if self._idle_reported is None or now - self._idle_reported >= IDLE_SECONDS:
             self._idle_reported = now
             self._report(Event.IDLE, **facts())
+
+    def _freshness(self, staged: StagedBatch) -> float | None:
+        """Return the age of the newest record of a batch; None if it is not known."""
+        newest = staged.newest_ms
+        return None if newest is None else round(self._clock() - newest / 1000, 3)
+
+
+def _lag(staged: StagedBatch) -> int:
+    """Return how many offsets waited behind a batch when it was planned."""
+    return staged.plan.lag - staged.plan.rows
 
 
 def _retention_used(spans: Mapping[int, Span], ends: Mapping[int, int]) -> float:

@@ -77,7 +77,7 @@ _SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f"{facts.get('action')} of {facts.get('table')}: "
         + ": ".join(str(facts[name]) for name in ("ended", "why") if facts.get(name))
     ),
-    "idle": lambda facts: f"nothing to read, lag {facts.get('lag')}",
+    "idle": lambda facts: f"no record for the table, lag {facts.get('lag')}",
     "topics_matched": lambda facts: f"{facts['topics']:,} topics match {facts['topic']}",
     "pipeline_finished": lambda facts: f"finished: {facts.get('read', 0):,} read, {facts.get('written', 0):,} landed",
     "schema_evolved": lambda facts: "; ".join(facts.get("changes", ())),
