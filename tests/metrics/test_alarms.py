@@ -139,6 +139,20 @@ FAULTS: dict[str, tuple[list[dict[str, str]], set[str]]] = {
         with_(state("finished"), series("frazil_last_look_timestamp_seconds", f"-86400x{MINUTES}")),
         {"FrazilNoDriver"},
     ),
+    "a drain that waits for its topic, whose file stays": (with_(state("waiting"), STOPPED_LOOKS), set()),
+    "a drain that waited and did not start again": (
+        with_(state("waiting"), series("frazil_last_look_timestamp_seconds", f"-86400x{MINUTES}")),
+        {"FrazilNoDriver"},
+    ),
+    "the file of a drain that ended, beside a driver that hangs": (
+        [
+            *(with_(state("finished"), STOPPED_LOOKS)),
+            {**state("running"), "series": state("running")["series"].replace("a:1", "b:1")},
+            {**STOPPED_LOOKS, "series": STOPPED_LOOKS["series"].replace("a:1", "b:1")},
+            {"series": f"frazil_freshness_seconds{{{OF.replace('a:1', 'b:1')}}}", "values": f"900x{MINUTES}"},
+        ],
+        {"FrazilNoProgress", "FrazilFreshness"},
+    ),
     "a drain that ended without a file": ([state("finished", 160)], set()),
     "records that Kafka deletes soon": (
         with_(series("frazil_retention_used_ratio", f"0.7x{MINUTES}")),

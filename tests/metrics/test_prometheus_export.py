@@ -6,12 +6,16 @@ import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from frazil.errors import InvalidInput
+from frazil.cli.pipelines.measured_run import Outputs, measured
+from frazil.errors import CatalogUnavailable, InvalidInput
 from frazil.metrics.metric_registry import METRICS
 from frazil.metrics.prometheus_export import Address, samples_of, served, write_file
 from tests.metrics.test_readings import LANDED, Run
@@ -110,15 +114,62 @@ def test_the_counters_of_a_file_go_on_with_the_next_run(run: Run, tmp_path: Path
     assert found["frazil_lag_offsets"] == 4
 
 
-def test_a_pipeline_of_an_earlier_run_only_has_no_state(run: Run, tmp_path: Path) -> None:
+def test_a_file_keeps_state_and_gauges_of_the_earlier_run_until_the_first_event(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "frazil.prom"
+    run.event("pipeline_finished")
     write_file(run.readings, path)
-    following = Run()
+    before = dict(values(path))
+    following = Run("r2")
+    following.now += 86_000
     following.readings.continue_from(samples_of(path))
-    following.event("batch_committed", "payments", **LANDED)
     write_file(following.readings, path)
-    states = [labels["pipeline"] for name, labels, _ in samples_of(path) if name == "frazil_pipeline_state"]
-    assert states == ["payments"]
+    lost = {"frazil_lag_offsets", "frazil_freshness_seconds"}
+    assert dict(values(path)) == {name: value for name, value in before.items() if name not in lost}
+    following.event("pipeline_started")
+    assert (following.state, following.value("last_look_timestamp_seconds")) == ("running", following.now)
+    assert following.value("table_rows") == 7
+    following.event("idle", lag=0, freshness_seconds=0.0)
+    following.event("pipeline_finished")
+    assert (following.state, following.value("table_files data")) == ("finished", 2)
+
+
+@pytest.mark.parametrize("earlier", ["decision_required", "pipeline_failed", "service_unavailable", "fenced"])
+def test_the_state_of_an_earlier_run_ends_with_the_first_event(earlier: str, tmp_path: Path) -> None:
+    run, following, path = Run(), Run("r2"), tmp_path / "frazil.prom"
+    run.event(earlier)
+    before = run.state
+    write_file(run.readings, path)
+    following.readings.continue_from(samples_of(path))
+    assert following.state == before
+    following.event("pipeline_started")
+    assert following.state == "running"
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_run_that_fails_at_its_start_keeps_the_state_and_one_that_ends_drops_that_of_others(
+    run: Run, tmp_path: Path, fails: bool
+) -> None:
+    """A pipeline that the job does not have any more would else stay in its file."""
+    path, following = tmp_path / "frazil.prom", Run("r2")
+    write_file(run.readings, path)
+    job: Any = SimpleNamespace(run="r2", version="1", clock=lambda: 2_000.0, spark=None, redact=str)
+    with suppress(CatalogUnavailable), measured(lambda _: None, job, Outputs(file=path), lambda *_: None) as sink:
+        if fails:
+            raise CatalogUnavailable("no answer", where="catalog")
+        following.readings = sink  # type: ignore[assignment] # it takes events, too
+        following.event("batch_committed", "payments", **LANDED)
+    states = {labels["pipeline"] for name, labels, _ in samples_of(path) if name == "frazil_pipeline_state"}
+    assert states == ({"orders"} if fails else {"payments"})
+    assert dict(values(path))["frazil_records_read_total"] == 10
+    assert ("frazil_last_look_timestamp_seconds" in dict(values(path))) == fails
+
+
+def test_a_run_that_ends_before_it_begins_keeps_the_state(run: Run, tmp_path: Path) -> None:
+    path, following = tmp_path / "frazil.prom", Run("r2")
+    write_file(run.readings, path)
+    following.readings.continue_from(samples_of(path))
+    following.readings.end()
+    assert following.state == "running"
 
 
 def test_the_files_of_two_jobs_have_no_series_in_common(run: Run, tmp_path: Path) -> None:

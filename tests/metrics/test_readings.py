@@ -156,6 +156,35 @@ def test_a_pipeline_without_a_topic_waits() -> None:
     assert run.state == "waiting"
 
 
+def test_a_pipeline_that_waits_for_its_topic_is_looked_for_at_each_attempt() -> None:
+    run = Run()
+    for _ in range(30):
+        run.event("pipeline_started")
+        assert (run.state, run.value("last_look_timestamp_seconds")) == ("running", run.now)
+        run.event("service_unavailable", error="TopicMissing", retry_in_seconds=60)
+        assert run.state == "waiting"
+        run.now += 60
+
+
+def test_the_rows_of_a_topic_that_is_gone_become_old() -> None:
+    run = Run()
+    run.event("batch_committed", **{**LANDED, "lag": 0})
+    for _ in range(10):
+        run.now += 60
+        run.event("pipeline_started")
+        run.event("service_unavailable", error="TopicMissing", retry_in_seconds=60)
+    assert run.value("freshness_seconds") == 600
+
+
+def test_a_look_that_lands_nothing_has_its_lag_and_retention() -> None:
+    run = Run()
+    run.event("batch_committed", **LANDED)
+    run.now += 600
+    run.event("idle", lag=3, freshness_seconds=2.0, retention_used=0.5)
+    found = [run.value(name) for name in ("lag_offsets", "freshness_seconds", "retention_used_ratio")]
+    assert (found, run.state) == ([3, 2.0, 0.5], "running")
+
+
 def test_a_driver_that_was_fenced_says_nothing_of_the_table() -> None:
     """Else the alarm of a lag would be raised by the driver that stands by."""
     run = Run()

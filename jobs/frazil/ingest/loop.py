@@ -72,6 +72,7 @@ class Ingestion:
         self._held = HeldBatches(pipeline, job.clock)
         self._idle_since: tuple[Seen, float] | None = None
         self._found_nothing = False
+        self._has_waited = False
 
     @property
     def total(self) -> Total:
@@ -297,13 +298,17 @@ class Ingestion:
     # ── What a batch needs ──────────────────────────────────────────────────────────────────────
     def _ready(self) -> bool:
         """Make the table and its ledger ready; False while the topic has no schema."""
-        self.report(Event.PIPELINE_STARTED, version=self.job.version)
+        if not self._has_waited:
+            self.report(Event.PIPELINE_STARTED, version=self.job.version)
         if self.pipeline.is_change_data:
             infer_no_constraints(self.job.spark)
         if not self._evolution.is_known:  # later versions are asked for when a record names them
             self._evolution.refresh()
-        if not self._evolution.is_known:
+        waited, self._has_waited = self._has_waited, not self._evolution.is_known
+        if self._has_waited:
             return False
+        if waited:
+            self.report(Event.PIPELINE_STARTED, version=self.job.version)
         self._resume()
         existing_table.follow(self.pipeline, self.job, self.report)
         return True

@@ -18,7 +18,11 @@ SMALL_BYTES, MANY_FILES = 8 * 1024 * 1024, 500
 """A table of more files than that, which are smaller on average, is slow to plan and to read."""
 _OF = "pipeline, topic, group"
 _LATE = "frazil:late:bool"
-_EXPLAINED = f'on ({_OF}) frazil_pipeline_state{{state=~"suspended|failed|retrying|finished"}}'
+_DRIVER = f"{_OF}, instance, job"
+"""The labels of a driver: the file of a run that ended explains nothing of another one."""
+_EXPLAINED = f'on ({_OF}) frazil_pipeline_state{{state=~"suspended|failed|retrying"}}'
+_NOT_LOOKING = f'on ({_DRIVER}) frazil_pipeline_state{{state=~"suspended|failed|retrying|waiting|finished"}}'
+_DONE = f'on ({_DRIVER}) frazil_pipeline_state{{state="finished"}}'
 _RECENT = 600
 """The seconds for which an alarm of a single event is raised."""
 
@@ -117,7 +121,7 @@ ALARMS = (
     ),
     Alarm(
         name="FrazilNoProgress",
-        expression=f"time() - frazil_last_look_timestamp_seconds > 900 unless {_EXPLAINED}",
+        expression=f"time() - frazil_last_look_timestamp_seconds > 900 unless {_NOT_LOOKING}",
         minutes=0,
         severity=Severity.PAGE,
         summary="no batch was committed for 15 minutes, and the topic was not seen empty",
@@ -126,7 +130,7 @@ ALARMS = (
         name="FrazilNoDriver",
         expression=f'group by ({_OF}) (last_over_time(frazil_pipeline_state{{state!="finished"}}[1d])) '
         f"unless group by ({_OF}) (frazil_pipeline_state) or group by ({_OF}) ("
-        f'time() - frazil_last_look_timestamp_seconds > 86400 and on ({_OF}) frazil_pipeline_state{{state="finished"}})',
+        f'time() - frazil_last_look_timestamp_seconds > 86400 and on ({_OF}) frazil_pipeline_state{{state=~"finished|waiting"}})',
         minutes=5,
         severity=Severity.PAGE,
         summary="no driver lands the pipeline any more",
@@ -161,7 +165,7 @@ def _lines(freshness_seconds: int) -> Iterator[str]:
     yield "    interval: 1m"
     yield "    rules:"
     yield f"      - record: {_LATE}"
-    yield f"        expr: max by ({_OF}) (frazil_freshness_seconds > bool {freshness_seconds})"
+    yield f"        expr: max by ({_OF}) (frazil_freshness_seconds > bool {freshness_seconds} unless {_DONE})"
     yield "  - name: frazil"
     yield "    rules:"
     for alarm in ALARMS:

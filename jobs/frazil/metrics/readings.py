@@ -55,13 +55,19 @@ _ENDED = (State.SUSPENDED, State.FAILED, State.STANDBY, State.WAITING)
 _OF_EVENTS = tuple(m for m in METRICS if m.fact and m.kind is Kind.COUNTER)
 _OF_TABLE = {registry.ROWS: "table_rows", registry.TABLE_BYTES: "table_bytes"}
 _CONTENTS = {"data": "table_data_files", "deletes": "table_delete_files"}
+_KEPT = {
+    metric.name: metric
+    for metric in METRICS
+    if not metric.is_of_process and metric not in (registry.LAG, registry.FRESHNESS, registry.STATE, registry.LAST_LOOK)
+}
+"""The metrics that go on from an earlier run by their values alone."""
 
 
 @dataclass(slots=True)
 class _Pipeline:
     """The values of one pipeline, by metric and further labels. `newest` and `looked_at` are seconds since 1970.
 
-    Without a state, only an earlier run had the pipeline.
+    `is_earlier`: only an earlier run had the pipeline until now. `looked_before` is the last look of that run.
     """
 
     state: State | None = State.RUNNING
@@ -70,6 +76,8 @@ class _Pipeline:
     lag: int | None = None
     newest: float | None = None
     looked_at: float | None = None
+    looked_before: float | None = None
+    is_earlier: bool = False
 
     def count(self, metric: Metric, value: float, *labels: str) -> None:
         self.counters[metric, labels] = self.counters.get((metric, labels), 0.0) + value
@@ -112,14 +120,22 @@ class Readings:
             _take(self._pipelines.setdefault(labels, _Pipeline()), event)
 
     def continue_from(self, samples: Iterator[tuple[str, Mapping[str, str], float]]) -> None:
-        """Add the counters of an earlier run: names, labels and values."""
-        known = {metric.name: metric for metric in METRICS if metric.kind is Kind.COUNTER and not metric.is_of_process}
+        """Add the counters of an earlier run, and its state and gauges until the first event: names, labels and values."""
         with self._lock:
             for name, labels, value in samples:
-                if metric := known.get(name):
+                if "pipeline" in labels:
                     of = tuple(labels.get(one, "") for one in OF_PIPELINE)
-                    further = tuple(labels.get(one, "") for one in metric.labels)
-                    self._pipelines.setdefault(of, _Pipeline(None)).count(metric, value, *further)
+                    _keep(self._pipelines.setdefault(of, _Pipeline(None, is_earlier=True)), name, labels, value)
+
+    def end(self) -> None:
+        """Note that the run ended as it was to: a pipeline without an event is not of this run, and has counters only."""
+        with self._lock:
+            if all(one.is_earlier for one in self._pipelines.values()):
+                return  # it was stopped before it began
+            for one in self._pipelines.values():
+                if one.is_earlier:
+                    one.state, one.looked_before = None, None
+                    one.gauges.clear()
 
     def samples(self) -> list[Sample]:
         """Return the values of all metrics now."""
@@ -133,20 +149,36 @@ class Readings:
         return found
 
 
+def _keep(one: _Pipeline, name: str, labels: Mapping[str, str], value: float) -> None:
+    """Keep a value of an earlier run."""
+    if name == registry.STATE.name and labels.get("state") in tuple(State):
+        one.state = State(labels["state"])
+    if name == registry.LAST_LOOK.name:
+        one.looked_before = value
+    if metric := _KEPT.get(name):
+        of = metric, tuple(labels.get(label, "") for label in metric.labels)
+        values = one.counters if metric.kind is Kind.COUNTER else one.gauges
+        values[of] = value
+
+
 def _take(one: _Pipeline, event: Mapping[str, Any]) -> None:
     name, at = str(event["event"]), float(event["time"])
+    waited = one.state is State.WAITING
     if name in COUNTED:
         one.count(registry.EVENTS, 1.0, name)
         one.gauges[registry.LAST_EVENT, (name,)] = at
-    one.state = _state(one.state, event)
+    one.state = _state(None if one.is_earlier else one.state, event) or one.state
+    one.is_earlier = False
     if one.state is State.STANDBY:  # another driver has these values now
-        one.lag = one.newest = one.looked_at = None
+        one.lag = one.newest = one.looked_at = one.looked_before = None
         one.gauges = {of: value for of, value in one.gauges.items() if of[0] is registry.LAST_EVENT}
-    if name == "pipeline_started" and one.looked_at is None:
-        one.looked_at = at  # a first batch that does not end has no other time
+    if name == "pipeline_started" and (one.looked_at is None or (waited and one.lag != 0)):
+        one.looked_at = (
+            at  # a first batch that does not end has no other time; one that was read to its end may be gone
+        )
     if name == "idle":
         one.see(at, event.get("lag", one.lag), event.get("freshness_seconds"))
-        one.gauges[registry.RETENTION, ()] = 0.0
+        one.gauges[registry.RETENTION, ()] = event.get("retention_used") or 0.0
     if name != "batch_committed":
         return
     one.see(at, event["lag"], event.get("freshness_seconds"))
@@ -188,6 +220,6 @@ def _values(one: _Pipeline, now: float) -> Iterator[tuple[tuple[Metric, tuple[st
     known = {
         registry.LAG: one.lag,
         registry.FRESHNESS: one.freshness(now),
-        registry.LAST_LOOK: one.looked_at,
+        registry.LAST_LOOK: one.looked_before if one.looked_at is None else one.looked_at,
     }
     yield from (((metric, ()), float(value)) for metric, value in known.items() if value is not None)

@@ -66,6 +66,7 @@ def measured(sink: Sink, job: JobContext, outputs: Outputs, say: Say) -> Iterato
                 one(event)
 
         yield each
+        readings.end()
 
 
 @contextmanager
