@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic
+from frazil.declaration import Pipeline, Table, Topic, each_topic
 from frazil.errors import (
     CatalogUnavailable,
     Fault,
@@ -188,5 +188,13 @@ def test_a_run_that_follows_waits_for_its_catalog_at_the_start(monkeypatch: pyte
     assert runner._proven([PIPELINE], stopped.job, told.append)
     assert pauses == [1.0, 2.0]
     assert [(one["event"], one["pipeline"]) for one in told] == [("service_unavailable", "orders")] * 2
+    told.clear()
+    tries = iter([CatalogUnavailable("silent"), None])
+    topics: Any = SimpleNamespace(patterns=[each_topic(r"(?P<of>.*)", table="shop.{of}", value="text")])
+    assert runner._proven([], stopped.job, told.append, topics)
+    assert [(one["event"], one["pipeline"]) for one in told] == [
+        ("service_unavailable", "patterns[0]"),
+        ("topics_matched", "patterns[0]"),
+    ]
     stopped.is_stopped = True
     assert not runner._proven([PIPELINE], stopped.job, told.append)

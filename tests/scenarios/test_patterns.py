@@ -255,6 +255,7 @@ def test_an_unexpected_error_of_a_look_is_reported_and_ends_no_pipeline(shop_of:
     with Following(topics.shop, topics=matched) as run:
         (failed, *_) = run.until("pipeline_failed", pipeline="patterns[0]")
         assert failed["error"] == "Fault"
+        run.until("topics_matched", 2, topics=1)
         topics.produce("b", range(3))
         run.until("batch_committed", pipeline=topics.pipeline("b").name)
     assert (topics.ids("a"), topics.ids("b")) == ([0, 1], [0, 1, 2])

@@ -129,11 +129,12 @@ def follow(
 
 @dataclass(slots=True)
 class _Looks:
-    """The looks for new topics: `join` has a pipeline run."""
+    """The looks for new topics: `join` has a pipeline run. After one that `has_failed`, the next one reports what matches."""
 
     topics: MatchedTopics
     every: float
     join: Callable[[Pipeline], None]
+    has_failed: bool = False
     due: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -188,13 +189,15 @@ class _Running:
     def _look(self, looks: _Looks) -> None:
         try:
             with explained("topics", stopping=self.job.stopping, redact=self.job.redact):
-                found = looks.topics.look_for_new()
+                found = looks.topics.look() if looks.has_failed else looks.topics.look_for_new()
+                looks.has_failed = False
         except Exception as error:  # noqa: BLE001 - it would leave the pipelines running without the thread that watches them
             known = (
                 error
                 if isinstance(error, FrazilError)
                 else Fault.of(error, where="topics", text=self.job.redact(str(error)))
             )
+            looks.has_failed = True
             report_unmatched(looks.topics, known, self.job, self.sink)
             return
         if found is None:
@@ -248,6 +251,8 @@ def _proven(pipelines: Sequence[Pipeline], job: JobContext, sink: Sink, topics: 
     while not job.stopping():
         try:
             prove(pipelines, job, topics)
+            if pause and topics is not None and not pipelines:
+                report_matched(topics, Matched(), job, sink)
             return True
         except ServiceUnavailable as error:
             pause = outage_pause(pause)
