@@ -10,18 +10,20 @@ from typing import Any
 
 import pytest
 
+from frazil.clients import daemon_threads
 from frazil.clients.secrets import Redactor, Secrets
 from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline, Redact, Shape, Table, Topic
 from frazil.declaration.catalogs import GlueCatalog
 from frazil.errors import CatalogUnavailable
+from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.lake.read.stored_tables import Lake
 from frazil.page import dead_letter_views
 from frazil.page import facts as module
 from frazil.page.dead_letter_views import CircuitBreaker, letter, rejected
 from frazil.page.drawing import tall, wide
 from frazil.page.engine_queries import engine_queries
-from frazil.page.facts import Detail, way_of
+from frazil.page.facts import Detail, growth_of, way_of
 from frazil.page.plots import plot
 from frazil.page.rendering import Rendering
 from frazil.status import all_pipelines
@@ -190,6 +192,66 @@ def test_a_catalog_that_hangs_is_a_reason_on_the_page_of_a_pipeline(
     assert found.verify
     with pytest.raises(CatalogUnavailable, match=r"no answer within 0\.3 s"):
         facts.letter("orders", (0, 145))
+
+
+def test_after_a_catalog_that_hung_the_next_look_reads(
+    landed: Landed, tmp_path: Path, hanging: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each connection of the outage stays without an answer, as of a VPN that dropped."""
+    monkeypatch.setattr(daemon_threads, "HANGING_SECONDS", 0.0)
+    facts, table = facts_of(landed, *other_pipelines(), proofs=tmp_path, ends=1500), Lake.table
+    monkeypatch.setattr(Lake, "table", hanging)
+    for _ in range(4):
+        assert {row.state for row in facts.overview().rows} == {State.UNKNOWN}
+        facts.detail("orders")
+    monkeypatch.setattr(Lake, "table", table)
+    for looked in (module, all_pipelines):
+        monkeypatch.setattr(looked, "LONGEST_SECONDS", 10.0)
+    for threads in (facts._threads, facts._looking._threads):
+        monkeypatch.setattr(threads, "_last", float("-inf"))  # as some seconds later
+    assert State.UNKNOWN not in {row.state for row in facts.overview().rows}
+    found = facts.detail("orders")
+    assert (found.status.state, len(found.growth), found.problem) == (State.BEHIND, 19, "")
+
+
+def test_topics_of_patterns_that_are_not_listed_are_a_note_until_they_are(
+    landed: Landed, tmp_path: Path, hanging: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon_threads, "HANGING_SECONDS", 0.0)
+    monkeypatch.setattr(module, "LISTING_SECONDS", 0.1)
+    facts = facts_of(landed, proofs=tmp_path, ends=1500)
+    listed = facts._declared
+    monkeypatch.setattr(facts, "_declared", hanging)
+    found = facts.overview()
+    assert (found.rows, found.notes) == ((), ("the pipelines are those of an earlier look: no answer within 0.1 s",))
+    monkeypatch.setattr(facts, "_declared", listed)
+    monkeypatch.setattr(module, "LISTING_SECONDS", 10.0)
+    assert (len(facts.overview().rows), facts.overview().notes) == (1, ())
+
+
+def test_growth_of_an_upsert_table_begins_with_a_snapshot_whose_rows_are_known(tmp_path: Path) -> None:
+    """The oldest snapshot that is kept may be a compaction, which has no account of keys."""
+    landed = Landed(tmp_path)
+    for at in range(1, 6):
+        landed.land({0: 100 * at, 1: 0})
+    assert len([*growth_of(landed.lake.table("shop.orders"))]) == 6
+
+    def compacted(document: dict[str, Any]) -> None:
+        for at, one in enumerate(document["snapshots"]):
+            kept = {name: text for name, text in one["summary"].items() if not name.startswith("frazil.")}
+            is_compaction = at == 3
+            one["summary"] = kept if is_compaction else {**one["summary"], "frazil.keys": str(KeyAccount(rows=40 + at))}
+
+    def expired(document: dict[str, Any]) -> None:
+        gone = {one["snapshot-id"] for one in document["snapshots"][:-3]}
+        document["snapshots"] = document["snapshots"][-3:]
+        document["snapshot-log"] = [one for one in document["snapshot-log"] if one["snapshot-id"] not in gone]
+        document["snapshots"][0].pop("parent-snapshot-id", None)
+
+    landed.edit_metadata(compacted)
+    assert [one.rows for one in growth_of(landed.lake.table("shop.orders"))] == [40, 41, 42, 42, 44, 45]
+    landed.edit_metadata(expired)
+    assert [one.rows for one in growth_of(landed.lake.table("shop.orders"))] == [44, 45]
 
 
 def test_parts_that_take_long_are_missing_and_the_others_are_there(

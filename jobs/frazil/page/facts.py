@@ -30,6 +30,8 @@ from frazil.status.shown_values import number, rate, size
 
 COMMITS = 30
 """Snapshots that are listed."""
+LISTING_SECONDS = 30.0
+"""The longest time of a look at the topics and tables of patterns."""
 SHOWN = 3
 """Names that a station of the way lists."""
 PARALLEL = 4
@@ -125,18 +127,25 @@ class Facts:
         self._place, self._secrets, self._declared, self._proofs = place, secrets, declared, proofs
         self._looking = Looking(place, env, secrets)
         self._pipelines: dict[str, Pipeline] = {}
-        self._threads = DaemonThreads(PARALLEL, name="facts")
+        self._threads, self._listing = DaemonThreads(PARALLEL, name="facts"), DaemonThreads(1, name="listing")
 
     def overview(self) -> Overview:
         """Return all pipelines. If they cannot be listed, these are the ones of the last time."""
         at, notes = time.time(), list[str]()
+        listing = self._listing.submit(partial(self._list, notes))
+        if _is_done(listing, time.monotonic() + LISTING_SECONDS):
+            listing.result()
+        else:
+            notes.append(f"the pipelines are those of an earlier look: no answer within {LISTING_SECONDS:g} s")
+        rows = self._looking.all([*self._pipelines.values()])
+        return Overview(environment=self.environment, at=at, rows=tuple(rows), notes=tuple(notes))
+
+    def _list(self, notes: list[str]) -> None:
         try:
             listed = self._declared(lambda text, style: notes.append(self._looking.in_words(text)))
             self._pipelines = {one.name: one for one in listed}
         except FrazilError as error:
             notes.append(self._looking.in_words(str(error)))
-        rows = self._looking.all([*self._pipelines.values()])
-        return Overview(environment=self.environment, at=at, rows=tuple(rows), notes=tuple(notes))
 
     def knows(self, name: str) -> bool:
         """Return whether the last overview had a pipeline of this name."""
@@ -255,13 +264,20 @@ def _some(names: Sequence[str]) -> list[str]:
 
 
 def growth_of(table: StoredTable) -> Iterator[Growth]:
-    """Yield the sizes of a table by its snapshots, oldest first. Compaction of an upsert table changes none of its rows."""
+    """Yield the sizes of a table by its snapshots, oldest first. Compaction of an upsert table changes none of its rows.
+
+    The first one is that whose rows are known: the summary of a compaction does not count those of an upsert table.
+    """
     of_keys: int | None = None
-    for snapshot in reversed([*table.ancestors(table.head)]):
+    listed = [*reversed([*table.ancestors(table.head)])]
+    has_keys = any(one.entry.keys is not None for one in listed)
+    for snapshot in listed:
         found = snapshot.summary
         keys = snapshot.entry.keys
         of_keys = keys.rows if keys is not None else of_keys
         records = int(found.get("total-records", 0)) - int(found.get("total-position-deletes", 0))
+        if has_keys and of_keys is None and records:
+            continue
         yield Growth(
             at=snapshot.committed_at.timestamp(),
             rows=records if of_keys is None else of_keys,

@@ -74,11 +74,11 @@ def _read_when_changed(file: Path) -> Callable[[], Found]:
 
     def found() -> Found:
         at = _changed_at(file)
-        if at not in kept:
-            newer = declaration_file.found(file)
+        if (newest := kept.get(at)) is None:  # another thread may replace it meanwhile
+            newest = declaration_file.found(file)
             kept.clear()
-            kept[at] = newer
-        return kept[at]
+            kept[at] = newest
+        return newest
 
     return found
 
