@@ -54,7 +54,7 @@ def test_a_table_of_another_new_type_is_refused_and_one_whose_type_moved_is_not(
         writers=frozenset({"paid"}),
     )
     check_ours(first, actual)
-    with pytest.raises(OtherPipeline, match=r"records of type shop\.b\.Paid, and none of shop\.a\.Paid"):
+    with pytest.raises(OtherPipeline, match=r"that of type shop\.b\.Paid, and not of shop\.a\.Paid"):
         check_ours(of("shop.a.Paid"), actual)
     assert said(of("shop.a.Paid"), actual)[0].endswith("Name shop.a.Paid in `to`, with another table")
     check_ours(of("shop.a.Paid", b=Table("shop.moved")), actual)
