@@ -13,7 +13,14 @@ from typing import Any
 
 from frazil.audit.accounts import commit_chain
 from frazil.audit.accounts.balance import PartitionAccount, account, by_topic, ranges_read
-from frazil.audit.accounts.pending_dead_letters import Tables, as_of, load_tables, pending_files, wrong_state
+from frazil.audit.accounts.pending_dead_letters import (
+    Tables,
+    as_of,
+    decided_outcomes,
+    load_tables,
+    pending_files,
+    wrong_state,
+)
 from frazil.audit.accounts.state_rows import State, StateRows, check_key, of_remembered_deletes
 from frazil.audit.files import manifests
 from frazil.audit.files.count import Counted, Counting, Estimate, Read, files_of
@@ -34,8 +41,6 @@ from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Totals
 from frazil.lake.read.data_files import field_ids
 from frazil.lake.read.stored_tables import Lake, StoredTable
-
-DEAD_LETTERS = Columns("topic", "partition", "offset")
 
 TRIES = 3  # when something is gone and the tables have moved on meanwhile: expiry may have taken it rightly
 SHOWN_FILES = 3
@@ -257,13 +262,16 @@ def prepared(
         check_key(pipeline, table.layout)
     loaded = {Role.TABLE: (table, table.head, place_columns(pipeline))}
     if side is not None:
-        loaded[Role.DEAD_LETTERS] = (side, as_of(side, commits, pipeline.name), DEAD_LETTERS)
+        loaded[Role.DEAD_LETTERS] = (side, as_of(side, commits, pipeline.name), _dead_letter_columns(side))
     sources: dict[Role, Source] = {}
     for role, (stored, snapshot, columns) in loaded.items():
         _check_columns(pipeline, stored.identifier, stored.layout, columns.all)
         sources[role], wrong = files_of(role, stored, snapshot, columns)
         findings += [*manifests.lost_manifests(stored), *wrong]
-    pending, wrong = pending_files(table, side, tables.decision, pipeline, DEAD_LETTERS)
+    if side is not None and tables.decision is not None and tables.decision.is_replay and tables.decision.side:
+        replayed = decided_outcomes(table, tables.decision.side, side.identifier)
+        sources[Role.DEAD_LETTERS] = replace(sources[Role.DEAD_LETTERS], replayed=replayed)
+    pending, wrong = pending_files(table, side, tables.decision, pipeline, Columns("topic", "partition", "offset"))
     findings += wrong
     if newest.keys is not None:
         findings += of_remembered_deletes(table, pipeline.name, newest.remembered_deletes)
@@ -301,6 +309,11 @@ def prepared(
     )
 
 
+def _dead_letter_columns(side: StoredTable) -> Columns:
+    """Return the columns of dead letters; a table of an earlier release has no outcomes."""
+    return Columns("topic", "partition", "offset", "outcome" if "outcome" in side.layout.columns else None)
+
+
 def place_columns(pipeline: Pipeline) -> Columns:
     """Return the columns that say which record a row of the table was."""
     return Columns(*(f"{prefix_of(pipeline)}{name}" for name in ("topic", "partition", "offset")))
@@ -311,7 +324,7 @@ def last_result(pipeline: Pipeline, table: StoredTable, side: StoredTable | None
     newest = table.newest(pipeline.name)
     if newest is None or newest.entry.end is None:
         return None
-    loaded = [(table, place_columns(pipeline)), *([(side, DEAD_LETTERS)] if side is not None else [])]
+    loaded = [(table, place_columns(pipeline)), *([(side, _dead_letter_columns(side))] if side is not None else [])]
     return proofs.load(_key(pipeline, newest.entry.end.topic, loaded)).result
 
 

@@ -89,6 +89,31 @@ def decrypted(data: bytes | None, key: bytes, place: Mapping[str, object], part:
         raise InvalidInput(what, where=where, do="Declare the secret of that time in shape.dead_letters") from None
 
 
+def decrypted_columns(letters: DataFrame, key: bytes) -> DataFrame:
+    """Return dead letters with key, value and headers as Kafka held them; what another key encrypted stays as it is."""
+    from pyspark.sql import functions as F
+
+    secret = letters.sparkSession.createDataFrame([(key,)], "secret binary")
+    letters = letters.withColumn(_KEY, secret.scalar())
+
+    def header(one: Column) -> Column:
+        name = F.concat(F.lit("header "), one["key"])
+        return F.struct(one["key"].alias("key"), _plain(one["value"], name).alias("value"))
+
+    plain = {"key": _plain(F.col("key"), F.lit("key")), "value": _plain(F.col("value"), F.lit("value"))}
+    return letters.withColumns({**plain, "headers": F.transform("headers", header)}).drop(_KEY)
+
+
+def _plain(data: Column, part: Column) -> Column:
+    """Return bytes that `_encrypted` made as they were, and all others as they are."""
+    from pyspark.sql import functions as F
+
+    place = F.format_string("%s, partition %s, offset %s, %s", "topic", "partition", "offset", part).cast("binary")
+    rest = F.substring(data, len(MARK) + 1, 2**31 - 1)
+    made = F.try_aes_decrypt(rest, F.col(_KEY), F.lit("GCM"), F.lit("DEFAULT"), place)
+    return F.when(F.startswith(data, F.lit(MARK)), F.coalesce(made, data)).otherwise(data)
+
+
 def _encrypted(data: Column, part: Column) -> Column:
     from pyspark.sql import functions as F
 

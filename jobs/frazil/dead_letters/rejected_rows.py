@@ -40,8 +40,16 @@ COLUMNS = Struct(
         Field("value", _BINARY, doc="the value's bytes, frame included; null for a tombstone"),
         Field("rejected_at", _INSTANT, doc="when the batch was staged"),
         Field("masked", _STRING, doc="with masks: the decoded value as JSON, masked; null if it was not decoded"),
+        Field("outcome", _STRING, doc="recovered, superseded, filtered or discarded; null while it is open"),
+        Field("outcome_reason", _STRING, doc="why it was discarded"),
+        Field("attempts", _INT, doc="replays that tried it"),
+        Field("decision", _LONG, doc="number of the decision in the ledger that changed the last three"),
     )
 )
+
+
+_OPEN = {"outcome": "string", "outcome_reason": "string", "attempts": "int", "decision": "long"}
+"""The columns of an outcome, which a replay or a discard fills."""
 
 
 def dead_letter(
@@ -71,6 +79,7 @@ def dead_letter(
         F.col("timestampType").alias("timestamp_type"),
         *(column.alias(name) for name, column in sorted(held.items())),
         masked.alias("masked"),
+        *(F.lit(None).cast(kind).alias(name) for name, kind in _OPEN.items()),
     )
 
 

@@ -29,13 +29,13 @@ from frazil.ingest.progress import Progress
 from frazil.ingest.reporting.events import Event, Reporter, Total
 from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.setup import existing_table
-from frazil.ingest.setup.table_setup import resume
+from frazil.ingest.setup.table_setup import after_replays, resume
 from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
 from frazil.ingest.upkeep import Upkeep
 from frazil.job.context import JobContext
 from frazil.job.offset_looks import Seen
 from frazil.lake.commit.dead_letters.decide import decide_and_finish
-from frazil.lake.commit.fence import StageAgain
+from frazil.lake.commit.fence import ReplayedMeanwhile, StageAgain
 from frazil.lake.commit.request import Committed
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.next_offsets import Offsets
@@ -46,6 +46,8 @@ ATTEMPTS = 3
 """So often one batch is staged before the run gives up."""
 RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, BatchTooLarge, LoginRefused)
 """The failures after which a batch is retried."""
+REPLAYS = 20
+"""So many replays of dead letters may come before one batch."""
 FORGET_COMMITS = 100
 """After so many commits, many seen versions are forgotten (one that still occurs is seen once more), and batches may grow again."""
 
@@ -258,7 +260,19 @@ class Ingestion:
         began = self.job.clock()
         try:
             with spark_jobs(self.pipeline, self.job, staging, staged.plan.rows):
-                published = decide_and_finish(
+                published = self._decide(staged)
+        except CatalogUnavailable as error:
+            if staged.changes is None or not self.job.stopping():
+                raise
+            raise Cancelled(error.what) from None  # the search for keys is a Spark job
+        self._commits += 1
+        return staged, published, self.job.clock() - began
+
+    def _decide(self, staged: StagedBatch) -> Committed:
+        """Commit a batch, also if replays of dead letters came since it was planned: they change neither offsets nor its records."""
+        for _ in range(REPLAYS):
+            try:
+                return decide_and_finish(
                     self.job,
                     staged.main,
                     [staged.dead_letters] if staged.dead_letters else [],
@@ -266,12 +280,12 @@ class Ingestion:
                     staged.changes,
                     self.progress.foreign,
                 )
-        except CatalogUnavailable as error:
-            if staged.changes is None or not self.job.stopping():
-                raise
-            raise Cancelled(error.what) from None  # the search for keys is a Spark job
-        self._commits += 1
-        return staged, published, self.job.clock() - began
+            except ReplayedMeanwhile:
+                self._settled = after_replays(self.pipeline, self.job, self._settled)
+        raise StageAgain(
+            "dead letters were replayed each time that a batch was to be committed",
+            where=f"pipeline {self.pipeline.name}",
+        )
 
     def _settle(self) -> None:
         """Wait until the batch that is being published, if one is, is committed, and upkeep is done. Raises its error once."""

@@ -12,6 +12,7 @@ from frazil.job.context import JobContext
 from frazil.lake import row_offsets
 from frazil.lake.commit.dead_letters import of_batches as letters
 from frazil.lake.commit.dead_letters.decide import open_document
+from frazil.lake.commit.dead_letters.outcomes import landed
 from frazil.lake.commit.dead_letters.side_state import SideState, belongs
 from frazil.lake.commit.dead_letters.side_table import Look
 from frazil.lake.layout import prefix_of
@@ -33,6 +34,7 @@ from frazil.recovery.undone_batches import (
     undecided,
     undone,
 )
+from frazil.schemas.dead_letter_outcomes import LANDED
 from frazil.schemas.iceberg import field_ids
 
 
@@ -98,11 +100,13 @@ class Recovery:
             check_was_one_log(self.pipeline, self.found)
             batches, lost = self._undecided(last)
             check_lands_again(self.pipeline, self.job, self.found, self._committed, batches, do=restored(self.pipeline))
-            return Acceptance(event, self._committed, self._committed, lost), {"remove": batches}
+            part = {"remove": batches, "reopen": last.number}
+            return Acceptance(event, self._committed, self._committed, lost), part
         if state is not SideState.ROLLED_BACK:
             raise not_happened(event, f"table {self.pipeline.table.identifier}")
         pending = self._open_part()
         if event is Accepted.ROLLED_BACK_HOLD:
+            self._check_has_outcomes()
             lost = self._lacking(last, self._committed, pending=pending)
             return Acceptance(event, self._committed, self._committed, lost), {"over_rollback": True, **pending}
         assert self.found.side is not None
@@ -124,6 +128,13 @@ class Recovery:
         side, newest = self.found.side, self.found.newest
         if lost and side is not None and newest is not None and not belongs(str(self.found.main.uuid()), newest):
             what = "the dead-letter table belongs to another table, and its rows are not those that are missing here"
+            raise InvalidInput(what, where=f"table {table.dead_letters}", do="Rename or drop it, then accept again")
+        if (
+            side is not None
+            and side.currentSnapshot() is not None
+            and (newest.number if newest else 0) < self._last.replayed
+        ):
+            what = "the dead-letter table lacks the outcomes of replays, so its dead letters would land once more"
             raise InvalidInput(what, where=f"table {table.dead_letters}", do="Rename or drop it, then accept again")
         return Acceptance(Accepted.SIDE_TABLE_REPLACED, self._committed, self._committed, lost)
 
@@ -150,10 +161,13 @@ class Recovery:
                 )
                 raise InvalidInput(what, where=f"table {self.pipeline.table.dead_letters}", do=do)
             decided = Acceptance(event, head.end, head.end, lost)
-            return decided, {"remove": found.batches, "over_rollback": True} if has_part else None
+            part = {"remove": found.batches, "over_rollback": True, **self._reopened(head)}
+            return decided, part if has_part else None
         if is_complete and not found.gave_up and (is_safe or not has_part):
             kept = letters.counted(self._letters(), found.batches) if has_part else {}
-            return decisions.rolled_back_hold(self._committed, head.end, kept), None
+            return decisions.rolled_back_hold(self._committed, head.end, kept), self._reopened(
+                head
+            ) if has_part else None
         return self._counted_hold(head, decisions.rolled_back_hold(self._committed, head.end, {}).before)
 
     def _counted_hold(self, entry: Entry, before: Offsets) -> tuple[Acceptance, dict[str, Any] | None]:
@@ -161,7 +175,22 @@ class Recovery:
         pending = {} if self._is_complete else self._open_part()
         lost = self._lacking(entry, self._committed, pending=pending)
         decided = Acceptance(Accepted.ROLLED_BACK_HOLD, before, self._committed, lost)
-        return decided, None if self._is_complete else {"over_rollback": True, **pending}
+        again = self._reopened(entry) if self._has_part else {}
+        if self._is_complete:
+            return decided, again or None
+        return decided, {"over_rollback": True, **pending, **again}
+
+    def _reopened(self, entry: Entry) -> dict[str, Any]:
+        """Return the part of a decision by which dead letters are open again that a replay after `entry` had landed."""
+        return {"reopen": entry.number} if self._last.replayed > entry.replayed else {}
+
+    def _check_has_outcomes(self) -> None:
+        """Raise `InvalidInput` if a dead-letter table that was rolled back lacks outcomes: dead letters would land once more."""
+        head = entry_of_head(self.job.iceberg, self.found.side, self.pipeline.name)
+        if self._last.replayed > (head.number if head is not None else 0):
+            what = "the dead-letter table was rolled back to before a replay, so its dead letters would land once more"
+            do = f"`frazil accept {self.pipeline.name} rolled-back-replay --reason …` restores its last commit"
+            raise InvalidInput(what, where=f"table {self.pipeline.table.dead_letters}", do=do)
 
     def _unknown(self, event: Accepted) -> tuple[Acceptance, dict[str, Any] | None]:
         """Return the decision on a table of whose history no commit of the pipeline is left: it can be held, not replayed.
@@ -228,7 +257,11 @@ class Recovery:
         except DecisionRequired:
             return {}
         parts = [part for part in (document or {"tables": []})["tables"] if part["uuid"] == str(side.uuid())]
-        return {"files": [f for p in parts for f in p["files"]], "rows": sum(p["rows"] for p in parts)} if parts else {}
+        if not parts:
+            return {}
+        outcomes = [one for p in parts for one in p.get("outcomes") or ()]
+        more = {"outcomes": outcomes} if outcomes else {}
+        return {"files": [f for p in parts for f in p["files"]], "rows": sum(p["rows"] for p in parts), **more}
 
     def _document(self) -> dict[str, Any] | None:
         table = self.pipeline.table
@@ -249,6 +282,7 @@ class Recovery:
             counted.append(row_offsets.rows_of(spark, self._named(table.identifier), topics, prefix_of(self.pipeline)))
         if self.found.side is not None:
             counted.append(row_offsets.rows_of(spark, self._named(table.dead_letters), topics, LETTERS))
+            counted.append({p: -n for p, n in self._recovered(entry, pending).items()})
             if without:
                 counted.append({p: -n for p, n in letters.counted(self._letters(), without).items()})
         if pending.get("files"):
@@ -259,6 +293,14 @@ class Recovery:
         if lost := missing(self.pipeline, entry, end, counted):
             check_is_one_topic(self.pipeline, entry)
         return lost
+
+    def _recovered(self, entry: Entry, pending: Mapping[str, Any]) -> dict[int, int]:
+        """Return, by partition, the dead letters that count as landed by the account that `entry` carries."""
+        found = landed(self._letters(), entry.number)
+        for outcome in pending.get("outcomes") or ():
+            for p, ranges in outcome["at"].items() if outcome.get("outcome") in LANDED else ():
+                found[int(p)] = found.get(int(p), 0) + sum(after - first for first, after in ranges)
+        return found
 
     def _letters(self) -> Any:
         return self.job.spark.table(self._named(self.pipeline.table.dead_letters))

@@ -82,7 +82,7 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
     entries = [entry for entry in entries if entry.summary.get(ledger.PIPELINE) == pipeline.name]
     events, gave_up = {entry.event for entry in entries}, any(map(_gave_up, entries))
     is_hold, is_replay = Accepted.ROLLED_BACK_HOLD in events, Accepted.ROLLED_BACK_REPLAY in events
-    commits = [entry for entry in entries if entry.side is not None and entry.event is None]
+    commits = [entry for entry in entries if entry.side is not None and entry.event is None and not entry.is_replay]
     gone = tuple(lost for entry in reversed(entries) for lost in _offsets_lost(entry))
     if not reached and exact and (is_replay or not is_hold):
         raise InvalidInput(
@@ -173,7 +173,7 @@ def undecided(job: JobContext, found: Look, pipeline: str) -> Batches | None:
         oldest = entry
         # A decision may also have removed dead letters that are expected again.
         gave_up = gave_up or ledger.EVENTS in entry.summary
-        if ledger.UPKEEP not in entry.summary:
+        if ledger.UPKEEP not in entry.summary and not entry.is_replay:
             batches += letters.batches_added(job.iceberg, found.side, entry, new_id=job.new_id)
     else:
         # Whether the oldest entry that is kept was the first of all is known from the table's first snapshot only.

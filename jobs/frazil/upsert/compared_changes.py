@@ -97,6 +97,7 @@ class ComparedChanges(KeyChanges):
         self.late, self.repeated = int(self._records[is_late].sum()), int(self._repeated[~is_late].sum())
         # A row that has values of the one before stays stale if that was: a rejected record may have had newer ones.
         self._is_landed = (is_written & ~(lacks & is_kept)) | (~is_late & is_delete)
+        self._is_applied = is_written | (~is_late & is_delete)
         self.writes, self.deletes = int(is_written.sum()), int((~is_late & is_delete).sum())
         self.marked, self.tied = int(is_marked.sum()), self.found.ties
         self._written_hash = total(hashes[is_written | is_marked])

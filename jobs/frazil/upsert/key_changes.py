@@ -13,7 +13,18 @@ from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 from frazil.lake.stage import TableWriter
 from frazil.upsert.fold import Rules
-from frazil.upsert.resolver_protocol import HASH, IS_DELETE, BatchKeys, Head, KeyPositionResolver, Remembered, total
+from frazil.upsert.resolver_protocol import (
+    HASH,
+    IS_DELETE,
+    KAFKA_OFFSET,
+    KAFKA_PARTITION,
+    PLACE,
+    BatchKeys,
+    Head,
+    KeyPositionResolver,
+    Remembered,
+    total,
+)
 from frazil.upsert.scan_resolver import ScanResolver, check_names
 from frazil.upsert.stale_keys import Places, RejectedKeys, StaleKeysOfBatch
 
@@ -65,6 +76,7 @@ class KeyChanges:
         self.writes = len(is_delete) - self.deletes
         self._written_hash = total(keys.rows[HASH].to_numpy()[~is_delete])
         self._is_landed = is_delete | ~is_delete  # the keys whose change replaces all that their row was
+        self._is_applied = self._is_landed
         self.remembered: RememberedDeletes | None = None
         self._found_deleted = Remembered()
         self.rejected: RejectedKeys | None = None
@@ -106,6 +118,17 @@ class KeyChanges:
                 self._made = write(self._iceberg, table, head, found)
                 self._resolver.wrote(self._made)
         return self._made
+
+    def applied(self) -> frozenset[tuple[int, int]]:
+        """Return partition and offset of the record of each key that takes effect."""
+        if PLACE in self._keys.rows.column_names:
+            place = self._keys.rows[PLACE].combine_chunks()
+            places = [place.field(name) for name in (KAFKA_PARTITION, KAFKA_OFFSET)]
+        else:
+            assert self._keys.newest is not None
+            places = [self._keys.newest.field(number) for number in range(2)]
+        columns = (each.to_numpy(zero_copy_only=False)[self._is_applied].tolist() for each in places)
+        return frozenset(zip(*columns, strict=True))
 
     @property
     def count(self) -> int:

@@ -21,7 +21,8 @@ def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> lis
     entries = [commit.entry for commit in commits]
     for entry in entries:
         if entry.start is not None and entry.end is not None:
-            of_offsets = ledger.commit_id(pipeline, table.uuid, entry.start, entry.end)
+            replay = entry.summary.get(ledger.REPLAY)
+            of_offsets = ledger.commit_id(pipeline, table.uuid, entry.start, entry.end, replay)
             if entry.commit_id != of_offsets:
                 what = "its commit id is not that of its offsets: its summary was edited"
                 findings.append(_finding(Flaw.MISCOUNTED, where, entry.snapshot_id, what))

@@ -14,6 +14,7 @@ from frazil.lake.commit.dead_letters.side_state import SideState, compare
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.read.data_files import DataFile, missing, named_file
 from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
+from frazil.schemas.dead_letter_outcomes import LANDED
 
 _WRONG = {
     SideState.ROLLED_BACK: (
@@ -53,6 +54,18 @@ def decided_files(table: StoredTable, location: str, side_table: str) -> tuple[D
         return None
     parts = (part for part in document["tables"] if part["table"] == side_table)
     return tuple(named_file(file) for part in parts for file in part["files"])
+
+
+def decided_outcomes(table: StoredTable, location: str, side_table: str) -> frozenset[tuple[int, int]]:
+    """Return the places of the dead letters that a decision counts as landed; none if the file that names them does not exist."""
+    try:
+        document = json.loads(table.read_text(location))
+    except FileNotFoundError:
+        return frozenset()
+    parts = (part for part in document["tables"] if part["table"] == side_table)
+    outcomes = (one for part in parts for one in part.get("outcomes") or () if one.get("outcome") in LANDED)
+    ranges = ((int(p), first, after) for one in outcomes for p, found in one["at"].items() for first, after in found)
+    return frozenset((p, offset) for p, first, after in ranges for offset in range(first, after))
 
 
 def ahead(side: StoredTable | None, decisions: Sequence[Snapshot], pipeline: str) -> Snapshot | None:

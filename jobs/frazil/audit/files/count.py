@@ -34,7 +34,7 @@ class Read:
     """The way the files of one table were counted: `by_manifest` alone, or `by_scan`, each as files and rows.
 
     `rows_remembered` are known from earlier proofs, those of manifests too. `others` are rows of other topics, which are
-    left alone; `unplaced` rows lack partition or offset.
+    left alone; `unplaced` rows lack partition or offset. `recovered` are dead letters that count as landed.
     """
 
     table: str
@@ -47,6 +47,7 @@ class Read:
     others: int = 0
     unplaced: int = 0
     rows_remembered: int = 0
+    recovered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +195,7 @@ class Counting:
             files_with_deletes=sum(bool(file.deletes) for file in source.files),
             others=sum(scanned.others for scanned in mine) + sum(file.rows for file in self._foreign[place]),
             unplaced=sum(scanned.unplaced for scanned in mine),
+            recovered=sum(scanned.recovered for scanned in mine),
             rows_remembered=sum(
                 tally.dead_lettered if role is Role.DEAD_LETTERS else tally.landed
                 for proof in self._known
@@ -254,8 +256,10 @@ def claims_of(source: Source) -> dict[int, Claim]:
     claims: dict[int, Claim] = {}
     for id_ in {file.snapshot_id for file in source.files if source.is_wide(file)}:
         snapshot = source.table.snapshots.get(id_) if id_ is not None else None
-        if snapshot is None or snapshot.operation != "append" or ledger.EVENTS in snapshot.summary:
-            continue  # an operator's decision may append what was decided before it
+        if snapshot is None or snapshot.operation != "append":
+            continue
+        if ledger.EVENTS in snapshot.summary or ledger.REPLAY in snapshot.summary:
+            continue  # an operator's decision may append what was decided before it, and a replay writes files again
         start, end = snapshot.entry.start, snapshot.entry.end
         if start is not None and end is not None and start.topic_id == end.topic_id:
             claims[snapshot.id] = {p: Range(start.at.get(p, upto), upto) for p, upto in end.at.items()}
@@ -273,7 +277,7 @@ def files_of(
     role: Role, table: StoredTable, snapshot: Snapshot | None, columns: Columns
 ) -> tuple[Source, list[Finding]]:
     """Return the files of a snapshot that exist, and what is wrong with the others."""
-    found = contents(table, snapshot, columns.all)
+    found = contents(table, snapshot, columns.counted)
     sizes = lengths(table, [*found.delete_files, *(file.path for file in found.files)])
     files = tuple(file for file in found.files if sizes[file.path] is not None)
     altered = frozenset(file.path for file in files if sizes[file.path] != file.bytes)

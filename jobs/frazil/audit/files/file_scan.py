@@ -20,20 +20,27 @@ from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.data_files import Bounds, DataFile
 from frazil.lake.read.row_groups import RowGroup, open_file
 from frazil.lake.read.stored_tables import StoredTable
+from frazil.schemas.dead_letter_outcomes import LANDED
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that say which record a row was; nested ones with dots."""
+    """The columns that say which record a row was; nested ones with dots. `outcome` is that of dead letters; None for rows."""
 
     topic: str
     partition: str
     offset: str
+    outcome: str | None = None
 
     @property
     def all(self) -> tuple[str, str, str]:
-        """The three of them."""
+        """The three that say which record it was."""
         return self.topic, self.partition, self.offset
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Those whose bounds say what a file holds."""
+        return self.all if self.outcome is None else (*self.all, self.outcome)
 
 
 def is_dense(file: DataFile, columns: Columns, topic: str) -> bool:
@@ -43,6 +50,8 @@ def is_dense(file: DataFile, columns: Columns, topic: str) -> bool:
     except KeyError:
         return False
     if file.deletes or not file.rows or None in (partition.low, offset.low):
+        return False
+    if columns.outcome is not None and file.bounds[columns.outcome].nulls != file.rows:
         return False
     return (
         is_of(of_topic, topic)
@@ -85,7 +94,8 @@ class Source:
     """The files of one table in which records are looked for. Of `altered` ones no manifest is believed.
 
     `claims` are what commits say of the files that they added, by snapshot. They count for files of several partitions,
-    whose bounds span all offsets in between, and are checked when such a file is read.
+    whose bounds span all offsets in between, and are checked when such a file is read. `replayed` are dead letters that a decision
+    counts as landed, which is not in their table yet.
     """
 
     role: Role
@@ -94,6 +104,7 @@ class Source:
     files: tuple[DataFile, ...]
     altered: frozenset[str] = frozenset()
     claims: Mapping[int, Claim] = field(default_factory=dict)
+    replayed: frozenset[tuple[int, int]] = frozenset()
 
     def boxes(self, files: Sequence[DataFile]) -> Boxes:
         """Return where the records of files may be."""
@@ -117,12 +128,14 @@ class Source:
 class Scanned:
     """The result of a scan: `rows` read for the first time, of which `others` are of other topics and `unplaced` lack their place.
 
+    `recovered` are dead letters that count as landed; they are no dead letters.
     `outside` are of offsets that were never read, by partition.
     """
 
     rows: int = 0
     others: int = 0
     unplaced: int = 0
+    recovered: int = 0
     outside: dict[int, Found] = field(default_factory=dict)
     problems: list[Finding] = field(default_factory=list)
 
@@ -143,6 +156,8 @@ class Scan:
         believed = not self._deep and file.path not in source.altered
         if not (believed and is_of(file.bounds.get(source.columns.topic), self._topic)):
             names.append(source.columns.topic)
+        if source.columns.outcome is not None:
+            names.append(source.columns.outcome)
         seen = self._seen.setdefault((source.role, file.path), set())
         with noted(source, file.path, scanned.problems), open_file(source.table, file, names) as opened:
             if opened.rows not in (None, file.rows):
@@ -187,6 +202,9 @@ class Scan:
         for batch in batches:  # type: ignore[attr-defined]
             if not all(pa.types.is_integer(batch.schema.types[i]) for i in (0, 1)):
                 raise pa.ArrowInvalid("its partitions or offsets are not integers")
+            if source.columns.outcome is not None:
+                number, batch = len(batch), _dead(batch, source)
+                scanned.recovered += number - len(batch) if is_first else 0
             placed = batch.drop_null() if any(column.null_count for column in batch.columns) else batch
             own_rows = placed.filter(pc.equal(placed.column(2), self._topic)) if batch.num_columns == 3 else placed
             partitions, offsets = (np.asarray(placed.column(i)) for i in (0, 1))
@@ -208,6 +226,17 @@ class Scan:
         if lies:
             what = "has records outside of the bounds that its manifest, its footer or its commit states"
             scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file.path, what))
+
+
+def _dead(batch: pa.RecordBatch, source: Source) -> pa.RecordBatch:
+    """Return the dead letters that do not count as landed, without their outcome."""
+    outcome = batch.column(batch.num_columns - 1)
+    is_landed = pc.fill_null(pc.is_in(outcome, pa.array(LANDED, pa.string())), False)
+    batch = batch.select(range(batch.num_columns - 1)).filter(pc.invert(is_landed))
+    if not source.replayed:
+        return batch
+    places = zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+    return batch.filter(pa.array([place not in source.replayed for place in places], pa.bool_()))
 
 
 def outside(found: dict[int, Found], partitions: Ints, offsets: Ints) -> None:

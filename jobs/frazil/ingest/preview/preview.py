@@ -102,7 +102,7 @@ class Preview:
     waiting: str = ""
 
 
-class _Unwritten(Evolution):
+class UnwrittenEvolution(Evolution):
     """An `Evolution` whose table is a value: as it exists with the changes that it needs, or as it would be made."""
 
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
@@ -162,7 +162,7 @@ def preview(
 
     report = Reporter(noted, pipeline.name, pipeline.topic.name, job.run, job.clock)
     writers = writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope), route=pipeline.shape.route)
-    evolution = _Unwritten(pipeline, job, writers, report)
+    evolution = UnwrittenEvolution(pipeline, job, writers, report)
     if pipeline.is_change_data:
         infer_no_constraints(job.spark)
     if evolution.exists:

@@ -30,13 +30,14 @@ from frazil.job.context import JobContext
 from frazil.lake import layout, tables
 from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.dead_letters.decide import decide, finish_open, must_clear, part
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import CommitRequest, Committer, Extra
 from frazil.lake.data_location import check_puffin
 from frazil.lake.evolve import evolve
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.layout import Layout
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.entries import entry, entry_of_head
+from frazil.lake.ledger.entries import entries_of, entry, entry_of_head
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.lineage import head_follows
 from frazil.lake.ledger.next_offsets import Offsets, canonical
@@ -250,6 +251,23 @@ def resume(
     _finish_open(pipeline, job, report)
     assert newest is not None
     return newest
+
+
+def after_replays(pipeline: Pipeline, job: JobContext, settled: int | None) -> int:
+    """Finish what replays of dead letters decided since the snapshot `settled`; return the snapshot of the newest one.
+
+    Raises `StageAgain` if an operator decided since.
+    """
+    table = pipeline.table
+    loaded = job.iceberg.load(table.identifier)
+    newest = entry(loaded, pipeline.name)
+    for one in entries_of(loaded, pipeline.name, newest.snapshot_id) if newest is not None else ():
+        if one.event is not None or newest is None:
+            break
+        if one.snapshot_id == settled or not one.is_replay:
+            finish_open(job, table.identifier, table.dead_letters, pipeline.name)
+            return newest.snapshot_id
+    raise StageAgain("an operator decided since the batch was planned", where=f"pipeline {pipeline.name}")
 
 
 def start_of(pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span]) -> dict[int, int]:

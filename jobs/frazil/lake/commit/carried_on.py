@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from frazil.lake.commit.replaced_rows import RowChanges
@@ -34,7 +35,8 @@ def carried_on(
     if ledger.window_of(ledger.REJECTED_RECORDS) in open_windows and state.last is not None:
         known = state.last.summary.get(ledger.ACCEPTED_RECORDS)
         beside |= {} if known is None else {ledger.ACCEPTED_RECORDS: known}
-    return {**_totals(after), **beside, **_numbered(state, extra), **keys, **open_windows}
+    numbered = _numbered(state, extra)
+    return {**_totals(after), **beside, **numbered, **_replayed(state, request, numbered), **keys, **open_windows}
 
 
 def _totals(after: Totals | None) -> dict[str, str]:
@@ -102,3 +104,11 @@ def _numbered(state: TableState, extra: Extra) -> dict[str, str]:
     if ledger.SIDE in extra.summary:
         return {**extra.summary, ledger.DECISION: str(max(before, extra.numbered_from) + 1)}
     return {ledger.DECISION: str(before), **extra.summary}
+
+
+def _replayed(state: TableState, request: CommitRequest, numbered: Mapping[str, str]) -> dict[str, str]:
+    """Return the number of the newest decision by a replay; nothing before the first one."""
+    if request.replay is not None:
+        return {ledger.REPLAYED: numbered[ledger.DECISION]}
+    known = state.last.summary.get(ledger.REPLAYED) if state.last is not None else None
+    return {} if known is None else {ledger.REPLAYED: known}

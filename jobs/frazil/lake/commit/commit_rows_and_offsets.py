@@ -7,7 +7,7 @@ any other commit in between makes the complete transaction fail, and a new one d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -89,7 +89,14 @@ def commit(
                 everything = iceberg.classes.static("expressions.Expressions", "alwaysTrue")
                 cleared = transaction.newDelete().deleteFromRowFilter(everything)
                 _set(cleared, {ledger.RUN: request.run, ledger.VERSION: request.version}).commit()
-            snapshot_id = fill(iceberg, transaction, table, staged, request, summary, deletes)
+            rewritten = extra.rewritten(table)
+            if rewritten is not None:
+                gone = transaction.newDelete()
+                for file in rewritten.gone:  # by its path, Java's method of that name would remove the file itself
+                    gone.deleteFile(file)
+                _set(gone, {ledger.RUN: request.run, ledger.VERSION: request.version}).commit()
+            more = rewritten.files if rewritten is not None else ()
+            snapshot_id = fill(iceberg, transaction, table, staged, request, summary, deletes, more)
             job.failpoint("publish.filled")
             transaction.commitTransaction()
             job.failpoint("publish.committed")
@@ -142,11 +149,12 @@ def fill(
     request: CommitRequest,
     summary: Mapping[str, str],
     deletes: StagedDeletes | None = None,
+    more: Sequence[Java] = (),
 ) -> int:
-    """Put a batch into an open transaction: files, deletes, summary and tag move. Returns the snapshot it will be."""
+    """Put a batch into an open transaction: files, and `more`, deletes, summary and tag move. Returns the snapshot it will be."""
     tag = ledger.tag(request.pipeline)
     tagged = transaction.table().refs().containsKey(tag)
-    files = [*staged.files, *(iceberg.file(table, document) for document in staged.documents)]
+    files = [*staged.files, *(iceberg.file(table, document) for document in staged.documents), *more]
     if deletes is not None and deletes.clears:
         change = transaction.newOverwrite()
         change.overwriteByRowFilter(iceberg.classes.static("expressions.Expressions", "alwaysTrue"))

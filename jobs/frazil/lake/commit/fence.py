@@ -26,6 +26,10 @@ class StageAgain(FrazilError):
     """The staged files may be gone, or no longer fit the table: the batch is to be staged again."""
 
 
+class ReplayedMeanwhile(StageAgain):
+    """Dead letters were replayed since the batch was planned: their table must follow, then the batch can be committed as it is."""
+
+
 class Verdict(StrEnum):
     """The decision about a staged batch on this state of the table.
 
@@ -90,12 +94,12 @@ def _is_as_decided(state: TableState, request: CommitRequest) -> bool:
 
 
 def _may_be_open(state: TableState, request: CommitRequest) -> bool:
-    """Return whether an operator's decision, whose dead-letter half may be missing, came since the batch was planned.
+    """Return whether a decision of an operator or a replay, whose dead-letter half may be missing, came since the batch was planned.
 
     Such a decision can leave the offsets unchanged. A commit on top of it would hide that it is open.
     """
     last = state.tagged
-    if last is None or last.side is None or ledger.EVENTS not in last.summary:
+    if last is None or last.side is None or not (ledger.EVENTS in last.summary or last.is_replay):
         return False
     return last.snapshot_id not in (request.on, request.settled)
 
@@ -123,6 +127,8 @@ def refusal(verdict: Verdict, state: TableState, staged: Staged, request: Commit
             )
         case Verdict.GONE:
             return StageAgain("a column that was written is no longer the same field", where=where)
+        case Verdict.DECIDED if state.tagged is not None and state.tagged.is_replay:
+            return ReplayedMeanwhile("dead letters were replayed since the batch was planned", where=where)
         case Verdict.DECIDED:
             return StageAgain("an operator decided since the batch was planned", where=where)
         case Verdict.OTHER_PIPELINE:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.lake.ledger.next_offsets import Offsets, canonical
@@ -24,7 +25,8 @@ class CommitRequest:
     as `rejected_at`. `on` is the snapshot whose entry the commit was decided on, where equal offsets are not enough; `on_head`
     is the head that it was decided on. `settled` is the snapshot of the entry whose decision on dead letters is known to be
     finished. `keys` is the account of the keys that an operator's decision makes; other commits carry it on. `mode` is
-    the write mode of the rows with their key, as `ledger.made_for` gives it; None for a commit without rows.
+    the write mode of the rows with their key, as `ledger.made_for` gives it; None for a commit without rows. `replay` is
+    the value of `ledger.REPLAY` for a commit of dead letters.
     """
 
     pipeline: str
@@ -46,6 +48,7 @@ class CommitRequest:
     settled: int | None = None
     keys: KeyAccount | None = None
     mode: str | None = None
+    replay: str | None = None
 
     def summary(self, table_uuid: str) -> dict[str, str]:
         """Return the snapshot's summary entries."""
@@ -66,11 +69,21 @@ class CommitRequest:
             entries[ledger.EVENTS] = self.accepted
         if self.staged_us is not None:
             entries[ledger.STAGED_AT] = str(self.staged_us)
+        if self.replay is not None:
+            entries[ledger.REPLAY] = self.replay
         return entries
 
     def commit_id(self, table_uuid: str) -> str:
         """See `ledger.commit_id`."""
-        return ledger.commit_id(self.pipeline, table_uuid, self.start, self.end)
+        return ledger.commit_id(self.pipeline, table_uuid, self.start, self.end, self.replay)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """Data files of a table that are `gone`, and the `files` that replace them: the same rows with other values."""
+
+    gone: tuple[Java, ...]
+    files: tuple[Java, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +92,8 @@ class Extra:
 
     `summary` has further entries; if it names a decision on dead letters, that gets the next number, which is above
     `numbered_from` too. A commit that `finishes` one is of the dead-letter table, and has no totals of its own. With `restore` the
-    head is first set back to the newest entry, over a rollback that only moved it; with `clear` all rows go first.
+    head is first set back to the newest entry, over a rollback that only moved it; with `clear` all rows go first. `rewritten`
+    returns the files of a loaded table that others replace in the same commit; None if none is to be replaced.
     """
 
     summary: Mapping[str, str] = field(default_factory=dict)
@@ -87,6 +101,7 @@ class Extra:
     finishes: bool = False
     restore: bool = False
     clear: bool = False
+    rewritten: Callable[[Java], Rewritten | None] = lambda table: None
 
 
 NOTHING = Extra()

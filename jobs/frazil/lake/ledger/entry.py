@@ -46,6 +46,10 @@ STAGED_AT = "frazil.staged-at"  # microseconds since 1970; with the run, it name
 STAGED_BY = "frazil.staged-by"  # in dead-letter tables: the run that staged what this snapshot appended
 DECISION = "frazil.decision"  # number of the newest decision on dead letters, from 0; in their table: the newest that it finished
 TABLE = "frazil.table"  # in dead-letter tables: uuid of the table whose decisions it finishes
+REPLAY = "frazil.replay"  # JSON: the id of a replay's batch, and how many dead letters have which outcome
+REPLAYED = (
+    "frazil.replayed"  # number of the newest decision by a replay; commits carry it on. Not there before the first one
+)
 CLOSED_TOPICS = "frazil.closed-topics"  # JSON list: the topic of each of the `closed` accounts in `TOTALS`
 UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets: which action of maintenance made it
 # JSON: the rejected records that an operator accepted as dead letters, as ranges of offsets by partition, until they are landed.
@@ -142,9 +146,13 @@ def writers(tags: Iterable[str]) -> frozenset[str]:
     return frozenset(name.removeprefix(tag("")) for name in tags if name.startswith(tag("")))
 
 
-def commit_id(pipeline: str, table_uuid: str, start: Offsets, end: Offsets) -> str:
-    """Return the id of the commit of exactly these records to exactly this table; the same on every try."""
-    return str(uuid5(_NAMESPACE, canonical([pipeline, table_uuid, str(start), str(end)])))
+def commit_id(pipeline: str, table_uuid: str, start: Offsets, end: Offsets, replay: str | None = None) -> str:
+    """Return the id of the commit of exactly these records to exactly this table; the same on every try.
+
+    A `replay`, the value of `REPLAY`, reads no offsets: its own id says which commit it is.
+    """
+    named = [pipeline, table_uuid, str(start), str(end), *([] if replay is None else [replay])]
+    return str(uuid5(_NAMESPACE, canonical(named)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +202,16 @@ class Entry:
     def number(self) -> int:
         """The number of the newest decision; 0 before the first one."""
         return self._parsed(DECISION, int) or 0
+
+    @property
+    def is_replay(self) -> bool:
+        """Return whether it is of a replay of dead letters."""
+        return REPLAY in self.summary
+
+    @property
+    def replayed(self) -> int:
+        """The number of the newest decision by a replay that the entry has; 0 before the first one."""
+        return self._parsed(REPLAYED, int) or 0
 
     @property
     def schema_ids(self) -> tuple[int, ...]:

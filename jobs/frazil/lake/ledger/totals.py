@@ -11,15 +11,15 @@ from frazil.lake.ledger.next_offsets import Offsets, canonical
 
 _OF_SOME = (
     *("deletes", "superseded", "late", "marked", "order_ties", "repeated_deletes", "deleted_at"),
-    *("filtered", "filtered_at", "routed_at", "unmatched", "late_events"),
+    *("filtered", "filtered_at", "routed_at", "unmatched", "late_events", "recovered"),
 )
 _BY_PARTITION = {"skipped_at", "gaps", "deleted_at", "filtered_at", "routed_at"}
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The counts of one batch: read = written + deletes + repeated_deletes + superseded + late + the sums of rejected, skipped and
-    filtered.
+    """The counts of one batch: read + recovered = written + deletes + repeated_deletes + superseded + late + the sums of rejected,
+    skipped and filtered. `recovered` dead letters land by a replay, which reads nothing.
 
     In an upsert table, `deletes` are the last records of keys that they delete, `superseded` records had a later one of
     their key in the batch, and `late` ones found a later row in the table. `repeated_deletes` are directly after a delete of their
@@ -53,6 +53,7 @@ class Counts:
     routed_at: Mapping[int, int] = field(default_factory=dict)
     unmatched: int = 0
     late_events: int = 0
+    recovered: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it."""
@@ -86,7 +87,7 @@ class Counts:
     def adds_up(self) -> bool:
         """The one equation of a batch."""
         others = (self.rejected, self.skipped, self.filtered)
-        return self.read == self.landed + sum(sum(each.values()) for each in others)
+        return self.read + self.recovered == self.landed + sum(sum(each.values()) for each in others)
 
     @property
     def own(self) -> int:

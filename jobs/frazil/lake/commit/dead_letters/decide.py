@@ -162,6 +162,7 @@ def finish_open(job: Committer, table: str, side_table_: str, pipeline: str) -> 
         topic_id=last.end.topic_id,
         staged_us=int(last.summary[ledger.STAGED_AT]) if ledger.STAGED_AT in last.summary else None,
         accepted=last.summary.get(ledger.EVENTS),
+        replay=last.summary.get(ledger.REPLAY),
     )
     rows = finish(job, document, request, decided=last)
     found.main.io().deleteFile(str(last.side))

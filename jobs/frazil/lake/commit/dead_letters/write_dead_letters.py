@@ -2,7 +2,8 @@
 
 A part of the document names a side `table` and its `uuid`, and the data `files` to append. It may also say: `remove`, which dead
 letters go first (see `of_batches`); `clear`, that all rows go; `over_rollback`, that the head may be behind the last commit;
-`restore`, that it is set back to the last commit first. Whoever finishes does all of it until the side table's ledger has the
+`restore`, that it is set back to the last commit first; `outcomes` and `reopen`, which dead letters get another outcome (see
+`outcomes`). Whoever finishes does all of it until the side table's ledger has the
 decision's number; that commit is made by compare-and-set on the entry that was read before.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 from frazil.errors import CatalogUnavailable, DeadLetterTableMismatch, Fenced
 from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.dead_letters import of_batches as letters
+from frazil.lake.commit.dead_letters import outcomes
 from frazil.lake.commit.dead_letters.side_state import SideState, compare
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import CommitRequest, Committer, Extra
@@ -96,7 +98,13 @@ def _commit(
             over_rollback=restore or bool(part.get("over_rollback")),
             mode=None,
         ),
-        Extra(summary=extra, finishes=True, restore=restore, clear=bool(part.get("clear"))),
+        Extra(
+            summary=extra,
+            finishes=True,
+            restore=restore,
+            clear=bool(part.get("clear")),
+            rewritten=outcomes.rewriting(job, part, decided.number),
+        ),
     )
 
 

@@ -1,0 +1,1 @@
+"""Dead letters land again, by commits of their table that read nothing from Kafka."""

@@ -1,0 +1,196 @@
+"""Dead letters land again: each record once, by whatever interleaving, and verification proves it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Append, Changelog, ErrorMode, Upsert
+from frazil.errors import InvalidInput
+from frazil.replay.open_letters import Wanted
+from frazil.replay.replay import Replayed, replay
+from tests.support.jobs import Crash, crash_at
+from tests.support.registry_server import RegistryServer
+from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+MORE: Mapping[str, Any] = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": "string", "default": ""}]}
+KEPT = {"on_error": ErrorMode.DEAD_LETTER, "max_rejected_percent": 100, "key_format": "text"}
+STEPS = ("replay.judged", "stage.started", "replay.staged", "decide.written", "publish.filled", "publish.committed")
+STEPS = (*STEPS, "decide.decided", "finish.started", "finish.finished")
+
+
+class Repaired:
+    """A shop whose second schema is registered after its records were rejected."""
+
+    def __init__(self, shop: Shop, registry: RegistryServer) -> None:
+        self.shop, self.registry = shop, registry
+        self.first = registry.store.register(f"{shop.topic}-value", json.dumps(ORDER))
+        self.second = self.first + 1
+
+    def good(self, order_id: int, user: str = "g", *, partition: int = 0) -> None:
+        value = avro(ORDER, {"order_id": order_id, "user": user, "amount": 1.0})
+        self.shop.produce([frame(self.first, value)], partition=partition, key=f"k{order_id}".encode())
+
+    def early(self, order_id: int, user: str = "e", *, partition: int = 0) -> None:
+        """Produce a record whose schema is registered later."""
+        value = avro(MORE, {"order_id": order_id, "user": user, "amount": 2.0, "note": "n"})
+        self.shop.produce([frame(self.second, value)], partition=partition, key=f"k{order_id}".encode())
+
+    def delete(self, order_id: int, *, partition: int = 0) -> None:
+        self.shop.produce([None], partition=partition, key=f"k{order_id}".encode())
+
+    def bad(self, order_id: int, *, partition: int = 0) -> None:
+        self.shop.produce([b"\x07no frame"], partition=partition, key=f"k{order_id}".encode())
+
+    def repair(self) -> None:
+        assert self.registry.store.register(f"{self.shop.topic}-value", json.dumps(MORE)) == self.second
+
+    def drain(self) -> None:
+        self.shop.drain(registry=self.shop.registry(self.registry.url))
+
+    def replay(self, wanted: Wanted = Wanted(), **options: Any) -> Replayed:  # noqa: B008 # frozen
+        of_job = {name: options.pop(name) for name in ("failpoint", "run", "clock") if name in options}
+        registry = self.shop.registry(self.registry.url)
+        return replay(self.shop.pipeline, self.shop.job(**of_job), registry, wanted, **options)
+
+    def users(self) -> dict[int, str]:
+        return {row["order_id"]: row["user"] for row in self.shop.landed()}
+
+    def outcomes(self) -> list[tuple[int, int, str | None, int | None]]:
+        return sorted((row["partition"], row["offset"], row["outcome"], row["attempts"]) for row in self.shop.dead())
+
+
+@pytest.fixture
+def repaired(shop_of: ShopOf, registry: RegistryServer, request: pytest.FixtureRequest) -> Repaired:
+    write = getattr(request, "param", Append())
+    return Repaired(shop_of(**KEPT, write=write), registry)
+
+
+def produce(repaired: Repaired) -> None:
+    """Produce eight orders: two of them early, one that stays bad."""
+    for number in range(5):
+        repaired.good(number)
+    repaired.early(5)
+    repaired.bad(6)
+    repaired.early(7, partition=1)
+    repaired.drain()
+
+
+KEYED = Upsert(key=None)
+
+
+@pytest.mark.parametrize("repaired", [Append(), Changelog()], indirect=True, ids=["append", "changelog"])
+def test_the_rows_land_with_their_coordinates_and_are_proven(repaired: Repaired) -> None:
+    produce(repaired)
+    repaired.repair()
+    dry = repaired.replay(is_dry=True)
+    assert dry.outcomes == {"recovered": 2}
+    before = repaired.shop.entry()
+    done = repaired.replay()
+    assert (done.outcomes, done.failed, done.left) == (dry.outcomes, dry.failed, 0)
+    assert list(done.failed.values()) == [1]
+    assert repaired.users() == {**dict.fromkeys(range(5), "g"), 5: "e", 7: "e"}
+    assert sorted((row["_kafka_partition"], row["_kafka_offset"]) for row in repaired.shop.landed() if row["user"] == "e") == [
+        (0, 5),
+        (1, 0),
+    ]
+    assert repaired.outcomes() == [(0, 5, "recovered", 1), (0, 6, None, 1), (1, 0, "recovered", 1)]
+    assert repaired.shop.entry().end.same_as(before.end)
+    repaired.shop.assert_proven()
+    again = repaired.replay()
+    assert (again.outcomes, sum(again.failed.values())) == ({}, 1)
+    repaired.good(9)
+    repaired.drain()
+    assert len(repaired.shop.landed()) == 8
+    repaired.shop.assert_proven()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_replay_that_is_killed_at_a_step_is_finished_by_the_next_command(repaired: Repaired, step: str) -> None:
+    produce(repaired)
+    repaired.repair()
+    with pytest.raises(Crash):
+        repaired.replay(failpoint=crash_at(step))
+    verified = repaired.shop.verified()
+    assert {one.flaw for one in verified.findings} <= {"unfinished"}
+    repaired.replay()
+    assert sorted(row["order_id"] for row in repaired.shop.landed()) == [0, 1, 2, 3, 4, 5, 7]
+    assert [one[2] for one in repaired.outcomes()] == ["recovered", None, "recovered"]
+    repaired.shop.assert_proven()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_batch_that_lands_during_a_replay(repaired: Repaired, step: str) -> None:
+    produce(repaired)
+    repaired.repair()
+    landed = []
+
+    def land(at: str) -> None:
+        if at == step and not landed:
+            landed.append(at)
+            repaired.good(9)
+            repaired.bad(10)
+            repaired.drain()
+
+    repaired.replay(failpoint=land)
+    assert landed
+    assert sorted(row["order_id"] for row in repaired.shop.landed()) == [0, 1, 2, 3, 4, 5, 7, 9]
+    repaired.shop.assert_proven()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_replay_during_a_replay(repaired: Repaired, step: str) -> None:
+    produce(repaired)
+    repaired.repair()
+    began = []
+
+    def twin(at: str) -> None:
+        if at == step and not began:
+            began.append(at)
+            repaired.replay()
+
+    repaired.replay(failpoint=twin)
+    assert sorted(row["order_id"] for row in repaired.shop.landed()) == [0, 1, 2, 3, 4, 5, 7]
+    assert [one[2] for one in repaired.outcomes()] == ["recovered", None, "recovered"]
+    repaired.shop.assert_proven()
+
+
+@pytest.mark.parametrize("step", ("plan.done", "stage.done", "publish.decided", "publish.filled", "publish.committed"))
+def test_a_replay_during_a_batch(repaired: Repaired, step: str) -> None:
+    produce(repaired)
+    repaired.repair()
+    repaired.good(9)
+    repaired.bad(10)
+    began = []
+
+    def twin(at: str) -> None:
+        if at == step and not began:
+            began.append(at)
+            repaired.replay()
+
+    repaired.shop.drain(registry=repaired.shop.registry(repaired.registry.url), failpoint=twin)
+    assert began
+    assert sorted(row["order_id"] for row in repaired.shop.landed()) == [0, 1, 2, 3, 4, 5, 7, 9]
+    repaired.shop.assert_proven()
+
+
+def test_batches_of_two_and_wanted_ones(repaired: Repaired) -> None:
+    produce(repaired)
+    repaired.repair()
+    assert repaired.replay(Wanted(reason="undecodable"), is_dry=True).tried == 0
+    seen: list[Replayed] = []
+    repaired.replay(Wanted(partition=0), most=1, progress=seen.append)
+    assert [one.left for one in seen] == [1, 0]
+    assert [one[2] for one in repaired.outcomes()] == ["recovered", None, None]
+    repaired.replay(most=1)
+    assert [one[2] for one in repaired.outcomes()] == ["recovered", None, "recovered"]
+    repaired.shop.assert_proven()
+
+
+def test_a_pipeline_that_never_ran_has_nothing_to_replay(repaired: Repaired) -> None:
+    with pytest.raises(InvalidInput, match="does not exist"):
+        repaired.replay()
