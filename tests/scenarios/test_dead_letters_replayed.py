@@ -94,7 +94,9 @@ def test_the_rows_land_with_their_coordinates_and_are_proven(repaired: Repaired)
     assert (done.outcomes, done.failed, done.left) == (dry.outcomes, dry.failed, 0)
     assert list(done.failed.values()) == [1]
     assert repaired.users() == {**dict.fromkeys(range(5), "g"), 5: "e", 7: "e"}
-    assert sorted((row["_kafka_partition"], row["_kafka_offset"]) for row in repaired.shop.landed() if row["user"] == "e") == [
+    assert sorted(
+        (row["_kafka_partition"], row["_kafka_offset"]) for row in repaired.shop.landed() if row["user"] == "e"
+    ) == [
         (0, 5),
         (1, 0),
     ]

@@ -19,7 +19,7 @@ from frazil.cli.demo import command
 from frazil.cli.deploy import account, fetch, plan, smoke, up
 from frazil.cli.jobs import reconcile, runs
 from frazil.cli.options import command_secrets, flag
-from frazil.cli.pipelines import check, dead_letters, maintain, metrics, preview, query, run, status, ui, verify
+from frazil.cli.pipelines import check, dead_letters, maintain, metrics, preview, query, replay, run, status, ui, verify
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
 from frazil.errors.causes import MOST_CHARACTERS
@@ -100,7 +100,13 @@ GROUPS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "history": query.history,
         "maintain": maintain.maintain,
         "accept": maintain.accept,
-        "dead-letters": group("List and show rejected records.", list=dead_letters.list_, show=dead_letters.show),
+        "dead-letters": group(
+            "List and show rejected records, and land them again.",
+            list=dead_letters.list_,
+            show=dead_letters.show,
+            replay=replay.replay,
+            discard=replay.discard,
+        ),
     },
     "Deployments": {
         "deploy": group(

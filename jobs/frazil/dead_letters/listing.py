@@ -1,7 +1,8 @@
-"""The dead letters of a pipeline, newest first, and how many there are by reason."""
+"""The open dead letters of a pipeline, newest first, and how many there are by reason; and how many have an outcome."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from frazil.dead_letters.encrypted_bytes import is_encrypted
 from frazil.declaration import Pipeline
 from frazil.lake.read.scan import Where, rows
-from frazil.lake.read.stored_tables import Lake
+from frazil.lake.read.stored_tables import Lake, StoredTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = ("reason", "stage", "message", "schema_id", "run", "partition", "offset", "timestamp", "rejected_at", "key")
+OF_OUTCOME = ("outcome", "outcome_reason", "attempts")
+"""Columns that a table of an earlier release lacks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,7 @@ class DeadLetter:
     """A rejected record without its value: why, its place in Kafka, its key, and who rejected it when. An encrypted key is None.
 
     `timestamp_ms` is its timestamp in milliseconds since 1970. `timestamp` is None also where that is not in the years 1 to 9999.
+    An open one has no `outcome`; `outcome_reason` is that of a discard, and `attempts` are replays that tried it.
     """
 
     partition: int
@@ -36,6 +40,9 @@ class DeadLetter:
     run: str | None
     key: bytes | None = None
     timestamp_ms: int | None = None
+    outcome: str | None = None
+    outcome_reason: str | None = None
+    attempts: int | None = None
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON: times in ISO format, the key as hexadecimal digits."""
@@ -45,16 +52,20 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """The newest dead letters that were asked for; `counts` are of all of them, by reason, the most frequent first."""
+    """The newest open dead letters that were asked for; `counts` are of all open ones, by reason, the most frequent first.
+
+    `closed` counts those with an outcome, by outcome.
+    """
 
     pipeline: str
     table: str
     letters: tuple[DeadLetter, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    closed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
-        """The number of dead letters that meet the conditions, listed or not."""
+        """The number of open dead letters that meet the conditions, listed or not."""
         return sum(self.counts.values())
 
     def document(self) -> dict[str, Any]:
@@ -63,7 +74,7 @@ class Listing:
 
 
 def listing(pipeline: Pipeline, lake: Lake, conditions: Sequence[Where] = (), *, limit: int = 50) -> Listing:
-    """Return the newest `limit` dead letters of a pipeline that meet conditions on `COLUMNS`.
+    """Return the newest `limit` open dead letters of a pipeline that meet conditions on `COLUMNS`.
 
     A pipeline that never ran has none. Values are not read; the other columns are read in batches, whatever their number.
     """
@@ -76,10 +87,13 @@ def listing(pipeline: Pipeline, lake: Lake, conditions: Sequence[Where] = (), *,
         return Listing(pipeline=pipeline.name, table=name)
     order = [("rejected_at", "descending"), ("partition", "ascending"), ("offset", "descending")]
     newest: pa.Table | None = None
-    counts: dict[str, int] = {}
-    for batch in rows(table, COLUMNS, conditions):
-        for count in pc.value_counts(batch.column("reason")).to_pylist():
-            counts[count["values"]] = counts.get(count["values"], 0) + count["counts"]
+    counts, closed = Counter[str](), Counter[str]()
+    for batch in rows(table, columns_of(table), conditions):
+        if OF_OUTCOME[0] in batch.schema.names:
+            outcome = batch.column(OF_OUTCOME[0])
+            closed.update(one for one in outcome.drop_null().to_pylist())
+            batch = batch.filter(pc.is_null(outcome))
+        counts.update({one["values"]: one["counts"] for one in pc.value_counts(batch.column("reason")).to_pylist()})
         more = pa.Table.from_batches([batch])
         both = more if newest is None else pa.concat_tables([newest, more], promote_options="permissive")
         newest = both.take(pc.sort_indices(both, sort_keys=order)[:limit])
@@ -91,7 +105,13 @@ def listing(pipeline: Pipeline, lake: Lake, conditions: Sequence[Where] = (), *,
             for row in (letters_of(newest) if newest is not None else ())
         ),
         counts=dict(sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))),
+        closed=dict(sorted(closed.items())),
     )
+
+
+def columns_of(table: StoredTable) -> tuple[str, ...]:
+    """Return the columns of a dead letter, as far as the table has them."""
+    return (*COLUMNS, *(name for name in OF_OUTCOME if name in table.layout.columns))
 
 
 def letters_of(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from frazil.dead_letters.avro_body import avro_value
 from frazil.dead_letters.diagnosis import Attempt, attempt, json_value, text
 from frazil.dead_letters.encrypted_bytes import decrypted, is_encrypted, key_of
 from frazil.dead_letters.json_body import Written, fitting_json, json_of
-from frazil.dead_letters.listing import COLUMNS, DeadLetter, letters_of
+from frazil.dead_letters.listing import DeadLetter, columns_of, letters_of
 from frazil.dead_letters.protobuf_body import protobuf_fields
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import Avro, ConnectJson, Format, Json, JsonSchema, Protobuf, SchemaFile, Text
@@ -124,8 +124,9 @@ def show(
     """
     table = lake.table(pipeline.table.dead_letters)
     place = [Where(column="partition", equal=partition), Where(column="offset", equal=offset)]
+    of_letter = columns_of(table) if table is not None else ()
     columns = (
-        *COLUMNS,
+        *of_letter,
         "topic",
         "headers",
         "key",
@@ -141,7 +142,7 @@ def show(
         pipeline=pipeline.name,
         table=pipeline.table.dead_letters,
         topic=row["topic"],
-        letter=DeadLetter(**{name: row[name] for name in (*COLUMNS, "timestamp_ms")}),
+        letter=DeadLetter(**{name: row[name] for name in (*of_letter, "timestamp_ms")}),
         headers=headers,
         key=part(pipeline, row["key"], headers, schemas, is_key=True),
         value=part(pipeline, row["value"], headers, schemas),

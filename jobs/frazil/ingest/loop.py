@@ -269,7 +269,7 @@ class Ingestion:
         return staged, published, self.job.clock() - began
 
     def _decide(self, staged: StagedBatch) -> Committed:
-        """Commit a batch, also if replays of dead letters came since it was planned: they change neither offsets nor its records."""
+        """Commit a batch, also if replays of dead letters came since it was planned: they change neither offsets nor records."""
         for _ in range(REPLAYS):
             try:
                 return decide_and_finish(

@@ -55,12 +55,13 @@ class CircuitBreaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """The dead letters of a pipeline: counts by reason, the newest ones, and one of each reason; or a `problem`.
+    """The open dead letters of a pipeline: counts by reason, the newest ones, and one of each reason; or a `problem`.
 
-    `undecoded` says why the examples are not decoded.
+    `undecoded` says why the examples are not decoded. `closed` counts those with an outcome, by outcome.
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
+    closed: Mapping[str, int] = field(default_factory=dict)
     newest: tuple[DeadLetter, ...] = ()
     examples: Mapping[str, DeadLetterView] = field(default_factory=dict)
     problem: str = ""
@@ -68,7 +69,7 @@ class Rejected:
 
     @property
     def total(self) -> int:
-        """All dead letters."""
+        """All open dead letters."""
         return sum(self.counts.values())
 
 
@@ -87,7 +88,7 @@ def rejected(pipeline: Pipeline, lake: Lake, registry: CircuitBreaker | None) ->
         return Rejected(problem=str(error))
     newest = tuple(replace(one, key=None) if pipeline.shape.is_masked else one for one in found.letters)
     undecoded = registry.failure if registry is not None else ""
-    return Rejected(counts=found.counts, newest=newest, examples=examples, undecoded=undecoded)
+    return Rejected(counts=found.counts, closed=found.closed, newest=newest, examples=examples, undecoded=undecoded)
 
 
 def letter(

@@ -100,8 +100,8 @@ class DeadLetters:
         read = rows.orderBy("staged_us", "run", "partition", "offset").limit(most).toArrow()
         found: dict[Letter, str] = {}
         places = set[tuple[int, int]]()
-        for *place, reason in zip(*(column.to_pylist() for column in read.columns), strict=True):
-            letter = Letter(*place)
+        for at, run, partition, offset, reason in zip(*(column.to_pylist() for column in read.columns), strict=True):
+            letter = Letter(at, run, partition, offset)
             if letter.place in places:
                 break
             places.add(letter.place)

@@ -7,7 +7,6 @@ letters were read, so that none lands twice.
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,20 +30,14 @@ from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.setup.table_setup import resume
 from frazil.ingest.spark_errors import explained
 from frazil.job.context import JobContext
-from frazil.lake.commit.dead_letters import side_table
-from frazil.lake.commit.dead_letters.decide import decide, finish_open, part
-from frazil.lake.commit.dead_letters.side_state import SideState
-from frazil.lake.commit.dead_letters.side_table import Look, look
+from frazil.lake.commit.dead_letters.side_table import Look
 from frazil.lake.commit.fence import StageAgain
-from frazil.lake.commit.request import CommitRequest, Committed, Extra
 from frazil.lake.iceberg_java import DAMAGED, thrown
-from frazil.lake.ledger.entries import entries_of
 from frazil.lake.ledger.entry import Entry
-from frazil.lake.ledger.next_offsets import canonical
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.spark_session import infer_no_constraints
-from frazil.lake.stage import empty_commit
-from frazil.replay.open_letters import DeadLetters, Letter, Wanted, outcomes
+from frazil.replay.open_letters import DeadLetters, Letter, Wanted
+from frazil.replay.outcome_commit import ATTEMPTS, Decided, commit_outcomes, dead_letters, settled_tables
 from frazil.replay.replay_staging import Place, ReplayPlan, ReplayStaging, Verdicts
 from frazil.schemas.dead_letter_outcomes import DeadLetterOutcome
 from frazil.schemas.reasons import Reason
@@ -53,8 +46,6 @@ from frazil.upsert.stale_keys import parse_hashes
 
 MOST = 50_000
 """Dead letters of one batch."""
-ATTEMPTS = 10
-"""So often one batch is staged before the replay gives up: a driver may commit in between each time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,15 +124,15 @@ class _Replay:
         self._report = Reporter(
             lambda event: None, pipeline.name, pipeline.topic.name, job.run, job.clock, pipeline.group
         )
-        self._check_tables()
+        settled_tables(pipeline, job, finishes=False)
         made = UnwrittenEvolution if is_dry else Evolution
         self._evolution = made(pipeline, job, writers, self._report)
         self._fills = False
 
     def run(self, progress: Callable[[Replayed], None]) -> Replayed:
         self._begin()
-        found = self._look()
-        dead = self._dead_letters(found)
+        found = self._tables()
+        dead = dead_letters(self._pipeline, self._job, found)
         dead.check_bytes(self._wanted)
         result, after = Replayed(pipeline=self._pipeline.name, left=dead.count(self._wanted)), None
         while not self._job.stopping():
@@ -151,17 +142,11 @@ class _Replay:
             result, after = result.plus(*self._batch_or_again(found, dead, letters)), last
             progress(result)
             if not self._is_dry:
-                found = self._look()
-                dead = self._dead_letters(found)
+                found = self._tables()
+                dead = dead_letters(self._pipeline, self._job, found)
         return result
 
     # ── Before the first batch ──────────────────────────────────────────────────────────────────
-    def _check_tables(self) -> None:
-        for name in (self._pipeline.table.identifier, self._pipeline.table.dead_letters):
-            if not self._job.iceberg.exists(name):
-                what = "the table does not exist, so the pipeline has no dead letters"
-                raise InvalidInput(what, where=f"table {name}", do="Run the pipeline first")
-
     def _begin(self) -> None:
         """Learn the schemas of today, and bring the table to what they need."""
         if self._pipeline.is_change_data:
@@ -178,24 +163,8 @@ class _Replay:
             last = resume(self._pipeline, self._job, self._report, *self._evolution.types, *self._evolution.made_of())
             self._evolution.recall(last.schema_ids)
 
-    def _look(self) -> Look:
-        """Return both tables when no decision is open. A dry run leaves an open one as it is."""
-        table, name = self._pipeline.table, self._pipeline.name
-        for _ in range(ATTEMPTS):
-            found = look(self._job.iceberg, table.identifier, table.dead_letters, name)
-            if found.state is not SideState.OPEN or self._is_dry:
-                break
-            finish_open(self._job, table.identifier, table.dead_letters, name)
-        if found.last is None or found.last.end is None or found.side is None or found.side.currentSnapshot() is None:
-            what = "the pipeline has no dead letters"
-            raise InvalidInput(what, where=f"table {table.dead_letters}", do="Run the pipeline first")
-        if found.state not in (SideState.FINISHED, SideState.OPEN):
-            raise side_table.refusal(found, table.identifier, table.dead_letters, name)
-        return found
-
-    def _dead_letters(self, found: Look) -> DeadLetters:
-        assert found.side is not None
-        return DeadLetters(self._pipeline, self._job, found.side, int(found.side.currentSnapshot().snapshotId()))
+    def _tables(self) -> Look:
+        return settled_tables(self._pipeline, self._job, finishes=not self._is_dry)
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────────
     def _batch_or_again(
@@ -212,8 +181,8 @@ class _Replay:
                     continue
                 if not isinstance(problem, UnknownSchemas):
                     self._begin()
-                found = self._look()
-                dead = self._dead_letters(found)
+                found = self._tables()
+                dead = dead_letters(self._pipeline, self._job, found)
                 letters = self._still_open(dead, letters)
         raise AssertionError("the last attempt returns or raises")
 
@@ -329,7 +298,33 @@ class _Replay:
             DeadLetterOutcome.FILTERED: [one for one in letters if one.place in set(verdicts.filtered)],
             None: [one for one in letters if one.place in {*verdicts.failed, *lacking}],
         }
-        self._commit(found, last, staged, decided, len(superseded), hashes)
+        terms = dict(staged.rows.terms)
+        terms["superseded"] = terms.get("superseded", 0) + len(superseded)
+        counts = Counts(
+            **terms,
+            recovered=staged.rows.landed + len(superseded),
+            unmatched=staged.shaped.unmatched,
+            late_events=staged.shaped.late_events,
+        )
+        if not counts.adds_up:
+            raise StageAgain(f"the counts of a replay do not add up: {counts}", where=f"pipeline {self._pipeline.name}")
+        self._job.failpoint("replay.staged")
+
+        def check(found: Look, now: Entry) -> None:
+            if hashes and not set(hashes) <= set(self._stale_hashes(found, now, now.at_ms * 1000)):
+                what = "later records of keys landed meanwhile"
+                raise StageAgain(what, where=f"pipeline {self._pipeline.name}")
+
+        made = Decided(
+            outcomes=decided,
+            rows=staged.rows.files,
+            changes=staged.rows.changes,
+            counts=counts,
+            schema_ids=staged.decoding.schema_ids,
+            staged_us=round(staged.at.timestamp() * 1_000_000),
+            mode=identity(self._pipeline, staged.key),
+        )
+        commit_outcomes(self._pipeline, self._job, found, made, check)
         return folded, lacking
 
     def _staged(self, staging: ReplayStaging, landing: Collection[Place], last: Entry) -> StagedRecords:
@@ -343,77 +338,6 @@ class _Replay:
             what = f"{staged.read.records} records were read of {len(landing)} dead letters"
             raise StageAgain(what, where=f"table {self._pipeline.table.dead_letters}")
         return staged
-
-    def _commit(
-        self,
-        found: Look,
-        last: Entry,
-        staged: StagedRecords,
-        decided: Mapping[DeadLetterOutcome | None, Sequence[Letter]],
-        superseded: int,
-        hashes: Sequence[int],
-    ) -> Committed:
-        """Commit a batch; on a newer entry, too, if all that came since are batches of the topic."""
-        job, table = self._job, self._pipeline.table
-        terms = dict(staged.rows.terms)
-        terms["superseded"] = terms.get("superseded", 0) + superseded
-        counts = Counts(
-            **terms,
-            recovered=staged.rows.landed + superseded,
-            unmatched=staged.shaped.unmatched,
-            late_events=staged.shaped.late_events,
-        )
-        if not counts.adds_up:
-            raise StageAgain(f"the counts of a replay do not add up: {counts}", where=f"pipeline {self._pipeline.name}")
-        numbers = {"open" if name is None else name.value: len(of) for name, of in decided.items()}
-        named = canonical({"id": f"{job.run}-{uuid.uuid4().hex[:12]}", **numbers})
-        side = {**part(empty_commit(job.iceberg, table.dead_letters, at=job.clock())), "outcomes": outcomes(decided)}
-        job.failpoint("replay.staged")
-        on = last
-        for attempt in range(ATTEMPTS):
-            assert on.end is not None
-            request = CommitRequest(
-                pipeline=self._pipeline.name,
-                run=job.run,
-                version=job.version,
-                start=on.end,
-                end=on.end,
-                committed=on.end,
-                topic_id=on.end.topic_id,
-                counts=counts,
-                schema_ids=staged.decoding.schema_ids,
-                staged_us=round(staged.at.timestamp() * 1_000_000),
-                valid_through=on.valid_through,
-                on=on.snapshot_id,
-                settled=on.snapshot_id,
-                mode=identity(self._pipeline, staged.key),
-                replay=named,
-            )
-            try:
-                return decide(
-                    job, staged.rows.files, [side], request, Extra(numbered_from=found.finished), staged.rows.changes
-                )
-            except Fenced:
-                if attempt == ATTEMPTS - 1:
-                    raise
-                found = self._look()
-                on = self._newer(found, last, hashes)
-        raise AssertionError("the last attempt returns or raises")
-
-    def _newer(self, found: Look, last: Entry, hashes: Sequence[int]) -> Entry:
-        """Return the newest entry if only batches came after `last`, and the keys are stale still. Raises `StageAgain`."""
-        now, where = found.last, f"pipeline {self._pipeline.name}"
-        assert now is not None
-        for one in entries_of(found.main, self._pipeline.name, now.snapshot_id):
-            if one.snapshot_id == last.snapshot_id:
-                break
-            if one.event is not None or one.is_replay:
-                raise StageAgain("an operator or another replay decided meanwhile", where=where)
-        else:
-            raise StageAgain("the table was rolled back meanwhile", where=where)
-        if hashes and not set(hashes) <= set(self._stale_hashes(found, now, now.at_ms * 1000)):
-            raise StageAgain("later records of keys landed meanwhile", where=where)
-        return now
 
 
 def _before(letter: Letter) -> Letter:

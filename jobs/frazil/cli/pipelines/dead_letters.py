@@ -53,7 +53,7 @@ def list_(
     env: EnvironmentChoice = "local",
     as_json: AsJson = False,
 ) -> None:
-    """List dead letters, newest first, and count them by reason.
+    """List open dead letters, newest first, and count them by reason.
 
     For example: frazil dead-letters list orders --reason undecodable
 
@@ -66,9 +66,9 @@ def list_(
     (pipeline,) = declaration_file.chosen(with_tables(file, env), [name])
     lake = Lake(environments.environment(env), command_secrets().read)
     conditions = [
-        Where(column="reason", equal=_reason(reason)),
+        Where(column="reason", equal=reason_of(reason)),
         Where(column="partition", equal=partition),
-        Where(column="rejected_at", at_least=_time("--since", since), below=_time("--until", until)),
+        Where(column="rejected_at", at_least=time_of("--since", since), below=time_of("--until", until)),
     ]
     found = listing(pipeline, lake, conditions, limit=limit)
     stop = _stop(pipeline, lake, env)
@@ -135,8 +135,10 @@ def _print_stop(stop: str | None) -> None:
 
 
 def _print_list(found: Listing, console: Console) -> None:
+    closed = ", ".join(f"{number(count)} {outcome}" for outcome, count in found.closed.items())
     if not found.total:
-        say(f"{found.table}: no dead letters", to=console)
+        what = f"no open dead letters; {closed}" if closed else "no dead letters"
+        say(f"{found.table}: {what}", to=console)
         return
     counts = table("reason", "records", right=("records",))
     for reason, count in found.counts.items():
@@ -156,6 +158,8 @@ def _print_list(found: Listing, console: Console) -> None:
     console.print(shown)
     if found.total > len(found.letters):
         say(f"… and {number(found.total - len(found.letters))} more", "dim", to=console)
+    if closed:
+        say(f"not open any more: {closed}", "dim", to=console)
 
 
 def _lines(found: DeadLetterView) -> Iterator[str]:
@@ -164,6 +168,10 @@ def _lines(found: DeadLetterView) -> Iterator[str]:
     if found.earlier:
         yield f"{found.earlier} earlier ones have this place, of a log before: query {found.table} to read them"
     yield f"{letter.reason}: {letter.message or ''}"
+    if letter.outcome is not None or letter.attempts:
+        why = f": {letter.outcome_reason}" if letter.outcome_reason else ""
+        tried = f"replayed {number(letter.attempts)} times" if letter.attempts else "never replayed"
+        yield f"{letter.outcome or 'open'}{why}; {tried}"
     is_odd = letter.timestamp is None and letter.timestamp_ms is not None
     time = f"{letter.timestamp_ms} ms after 1970" if is_odd else letter.timestamp
     yield f"rejected {letter.rejected_at}, by run {letter.run}; the record's time is {time}"
@@ -194,7 +202,7 @@ def _part(name: str, part: Part) -> Iterator[str]:
     yield from part.view()
 
 
-def _reason(text: str | None) -> str | None:
+def reason_of(text: str | None) -> str | None:
     """Return the reason that was named. Raises `InvalidInput` with the nearest name for one that does not exist."""
     if text is None or text in list(Reason):
         return text
@@ -203,7 +211,7 @@ def _reason(text: str | None) -> str | None:
     raise InvalidInput(f"there is no reason {text!r}", where="--reason", do=f"{guess}Name one of {', '.join(Reason)}")
 
 
-def _time(option: str, text: str | None) -> datetime | None:
+def time_of(option: str, text: str | None) -> datetime | None:
     """Return a time in UTC, also if it has no zone. Raises `InvalidInput` for a text that is none."""
     if text is None:
         return None

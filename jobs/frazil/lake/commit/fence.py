@@ -94,7 +94,7 @@ def _is_as_decided(state: TableState, request: CommitRequest) -> bool:
 
 
 def _may_be_open(state: TableState, request: CommitRequest) -> bool:
-    """Return whether a decision of an operator or a replay, whose dead-letter half may be missing, came since the batch was planned.
+    """Return whether a decision of an operator or a replay, whose dead-letter half may be missing, came since the plan.
 
     Such a decision can leave the offsets unchanged. A commit on top of it would hide that it is open.
     """
