@@ -68,7 +68,7 @@ class Keys:
             more = {f"note_{n}": "n" for n in range(number)}
             value = avro(schema(number), {"order_id": key, "user": user, "version": version, **more})
             self.shop.produce([frame(number + 1, value)], **place)
-            if (version, user) > self.newest.get(key, (-1, "")):
+            if version >= self.newest.get(key, (-1, ""))[0]:  # of equal ones, the later record
                 self.newest[key] = version, user
         self.last[key] = kind, None if kind in ("delete", "bad") else user
         if kind in ("good", "delete"):

@@ -206,7 +206,7 @@ class Counting:
 
 def _kind(source: Source, file: DataFile, topic: str, *, deep: bool) -> int:
     """Return 0 for a file that its manifest describes, 1 for one of other topics, 2 for one that has to be read."""
-    if deep or file.path in source.altered:
+    if deep or source.replayed or file.path in source.altered:
         return 2
     if is_dense(file, source.columns, topic):
         return 0
