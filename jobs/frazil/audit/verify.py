@@ -205,6 +205,11 @@ class Audit:
             f"{rows} dead letters of commit {self.decision.commit_id} are decided and not appended yet: no loss; "
             f"`frazil run {self.result.pipeline} --once` appends them"
         )
+        if self.decision.is_replay:
+            what = (
+                f"a replay of dead letters (commit {self.decision.commit_id}) is not finished at the dead-letter table: "
+                f"`frazil run {self.result.pipeline} --once` finishes it"
+            )
         if ledger.EVENTS in self.decision.summary:
             what = (
                 f"an operator's decision (commit {self.decision.commit_id}) is not finished at the dead-letter table: "

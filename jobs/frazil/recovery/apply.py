@@ -164,6 +164,10 @@ class _Accepting:
         extra = dict[str, str]()
         if decided.remembered is not None:
             extra[ledger.REMEMBERED_DELETES] = str(decided.remembered)
+        if self.event is Accepted.SIDE_TABLE_REPLACED and last is not None and last.replayed:
+            extra[ledger.REPLAYED] = canonical(
+                {"number": last.replayed}
+            )  # a new table has no dead letter with an outcome
         if decided.records is not None:
             extra[ledger.ACCEPTED_RECORDS] = canonical({str(p): ranges for p, ranges in decided.records.items()})
         if parts:

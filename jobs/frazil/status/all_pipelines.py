@@ -88,7 +88,9 @@ def _row(pipeline: Pipeline, services: Services, topics: Future[Asked], now: Cal
     if offsets is not None and table is not None:
         offsets = _with_open_transactions(pipeline, table, offsets, topics.result())
     waiting = "" if table is not None else why if is_missing else _waiting(pipeline, services)
-    return status_of(pipeline, table, offsets, now=now(), commits=services.commits, why=why, waiting=waiting)
+    newest = table.newest(pipeline.name) if table is not None else None
+    side = services.lake.table(pipeline.table.dead_letters) if newest is not None and newest.entry.number else None
+    return status_of(pipeline, table, offsets, now=now(), side=side, commits=services.commits, why=why, waiting=waiting)
 
 
 def _offsets(pipelines: Sequence[Pipeline], services: Services) -> Asked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import takewhile
@@ -103,6 +103,10 @@ class PipelineStatus:
     """Rows that other engines deleted, as operators accepted."""
     filtered: int = 0
     """Records that the declared `where` left out."""
+    open_dead_letters: int | None = None
+    """Dead letters without an outcome; None if their table was not read."""
+    closed_dead_letters: Mapping[str, int] = field(default_factory=dict)
+    """Dead letters with an outcome, by outcome."""
     foreign_commits: int = 0
     """Snapshots by which other engines changed rows since then: `rows` may differ from the rows that readers see."""
     bytes: int | None = None
@@ -157,12 +161,14 @@ def status_of(
     offsets: TopicOffsets | None = None,
     *,
     now: float = 0.0,
+    side: StoredTable | None = None,
     commits: int = 0,
     why: str = "",
     waiting: str = "",
 ) -> PipelineStatus:
     """Return the status of a pipeline from its table and the offsets of its topic; None for what does not exist or is not known.
 
+    `side` is its dead-letter table.
     `why` says why there are no offsets, `waiting` what a pipeline without a table waits for. `now` is in seconds since 1970.
     """
     names = PipelineStatus(pipeline=pipeline.name, topic=pipeline.topic.name, table=pipeline.table.identifier)
@@ -192,6 +198,8 @@ def status_of(
         rows=_rows(table, entry),
         deleted_by_others=_deleted(entry),
         filtered=entry.totals.filtered if entry is not None and entry.totals is not None else 0,
+        open_dead_letters=_open(side, entry),
+        closed_dead_letters=entry.closed_dead_letters if entry is not None else {},
         foreign_commits=len(undecided_commits(table)),
         bytes=size,
         data_files=data_files,
@@ -259,6 +267,17 @@ def _rows(table: StoredTable, newest: Entry | None) -> int:
         return 0
     # Another engine may have deleted rows of an append table by position.
     return int(table.head.summary.get("total-records", 0)) - int(table.head.summary.get("total-position-deletes", 0))
+
+
+def _open(side: StoredTable | None, newest: Entry | None) -> int | None:
+    """Return how many dead letters are open, as the commits of both tables count them."""
+    if newest is None or newest.number == 0:
+        return 0
+    if side is None or side.head is None:
+        return None
+    summary = side.head.summary
+    every = int(summary.get("total-records", 0)) - int(summary.get("total-position-deletes", 0))
+    return max(every - sum(newest.closed_dead_letters.values()), 0)
 
 
 def _deleted(newest: Entry | None) -> int:

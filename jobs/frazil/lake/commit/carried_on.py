@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,9 +13,10 @@ from frazil.lake.commit.table_state import TableState
 from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.key_totals import KeyAccount
-from frazil.lake.ledger.next_offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets, canonical
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 from frazil.lake.ledger.totals import Totals
+from frazil.schemas.dead_letter_outcomes import DeadLetterOutcome
 
 
 def carried_on(
@@ -107,8 +110,12 @@ def _numbered(state: TableState, extra: Extra) -> dict[str, str]:
 
 
 def _replayed(state: TableState, request: CommitRequest, numbered: Mapping[str, str]) -> dict[str, str]:
-    """Return the number of the newest decision by a replay; nothing before the first one."""
+    """Return the number of the newest decision by a replay, and the outcomes so far; nothing before the first one."""
     if request.replay is not None:
-        return {ledger.REPLAYED: numbered[ledger.DECISION]}
+        counts = Counter(state.last.closed_dead_letters if state.last is not None else {})
+        counts.update(
+            {name: count for name, count in json.loads(request.replay).items() if name in set(DeadLetterOutcome)}
+        )
+        return {ledger.REPLAYED: canonical({**counts, "number": int(numbered[ledger.DECISION])})}
     known = state.last.summary.get(ledger.REPLAYED) if state.last is not None else None
-    return {} if known is None else {ledger.REPLAYED: known}
+    return {} if known is None or ledger.REPLAYED in numbered else {ledger.REPLAYED: known}

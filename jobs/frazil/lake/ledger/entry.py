@@ -47,9 +47,8 @@ STAGED_BY = "frazil.staged-by"  # in dead-letter tables: the run that staged wha
 DECISION = "frazil.decision"  # number of the newest decision on dead letters, from 0; in their table: the newest that it finished
 TABLE = "frazil.table"  # in dead-letter tables: uuid of the table whose decisions it finishes
 REPLAY = "frazil.replay"  # JSON: the id of a replay's batch, and how many dead letters have which outcome
-REPLAYED = (
-    "frazil.replayed"  # number of the newest decision by a replay; commits carry it on. Not there before the first one
-)
+# JSON: the `number` of the newest decision by a replay, and how many dead letters have which outcome; not there before the first.
+REPLAYED = "frazil.replayed"
 CLOSED_TOPICS = "frazil.closed-topics"  # JSON list: the topic of each of the `closed` accounts in `TOTALS`
 UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets: which action of maintenance made it
 # JSON: the rejected records that an operator accepted as dead letters, as ranges of offsets by partition, until they are landed.
@@ -211,7 +210,13 @@ class Entry:
     @property
     def replayed(self) -> int:
         """The number of the newest decision by a replay that the entry has; 0 before the first one."""
-        return self._parsed(REPLAYED, int) or 0
+        return int((self._parsed(REPLAYED, json.loads) or {}).get("number", 0))
+
+    @property
+    def closed_dead_letters(self) -> Mapping[str, int]:
+        """How many dead letters have which outcome, since the pipeline began."""
+        known = self._parsed(REPLAYED, json.loads) or {}
+        return {name: int(count) for name, count in known.items() if name != "number" and count}
 
     @property
     def schema_ids(self) -> tuple[int, ...]:
