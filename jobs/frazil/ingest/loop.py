@@ -82,10 +82,16 @@ class Ingestion:
         return self.progress.total
 
     # ── The sequence of batches ─────────────────────────────────────────────────────────────────
-    def drain(self, until: Mapping[int, int] | None = None) -> Total:
-        """Land everything up to the stable offsets seen now, or `until` these; return the totals. Being fenced is a normal end."""
+    def drain(self, until: Mapping[int, int] | int | None = None) -> Total:
+        """Land everything up to the stable offsets seen now; return the totals. Being fenced is a normal end.
+
+        With `until`, land the records before these offsets, of no other partition, or before the first one of this time or a later
+        one, milliseconds since 1970.
+        """
         self._planner.since = self.job.clock()
         spans = dict(self._spans())
+        if isinstance(until, int):
+            until = self.job.kafka.offsets_at(self.pipeline.topic.name, until, self.pipeline.isolation)
         if until is not None:
             spans = dict(ended(spans, {partition: until.get(partition, 0) for partition in spans}))
         try:

@@ -48,10 +48,12 @@ def drain(
     sink: Sink,
     *,
     topics: MatchedTopics | None = None,
+    until: Mapping[int, int] | int | None = None,
     probe: bool = True,
 ) -> dict[str, Outcome]:
     """Land all pipelines up to the stable offsets seen at start, and those of the `topics` that match; return outcomes by name.
 
+    `until` is that of `Ingestion.drain`.
     If there are more than `PARALLEL`, those that have waited longest come first.
     """
     refuse_foreign(pipelines)
@@ -65,7 +67,7 @@ def drain(
         pipelines = in_turn(pipelines, turns(pipelines, job))
     with ThreadPoolExecutor(max(min(len(pipelines), PARALLEL), 1), thread_name_prefix="pipeline") as threads:
         runs = {
-            p.name: threads.submit(guarded, p, job, registry, sink, lambda ingestion: ingestion.drain())
+            p.name: threads.submit(guarded, p, job, registry, sink, lambda ingestion: ingestion.drain(until))
             for p in pipelines
         }
         return {p.name: _outcome(runs[p.name], p, job) for p in pipelines} | refusals(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections import deque
@@ -42,6 +43,7 @@ from frazil.cli.options import (
     flag,
 )
 from frazil.cli.pipelines.check import rows_of
+from frazil.cli.pipelines.dead_letters import time_of
 from frazil.cli.pipelines.measured_run import Outputs, measured
 from frazil.errors import InvalidInput
 from frazil.errors.operator_decisions import of_reasons
@@ -206,6 +208,9 @@ def run(
     is_all: Annotated[bool, flag("--all", "Run every declared pipeline, as without names.")] = False,
     once: Annotated[bool, flag("--once", "Land what is there, then end (the default).")] = False,
     follow: Annotated[bool, flag("--follow", "Land new records until stopped.")] = False,
+    until: Annotated[
+        str | None, flag("--until", "Time (UTC), or offsets of one pipeline, to stop before.", "TIME|P:N,P:N…")
+    ] = None,
     every: Annotated[
         float, flag("--every", "Interval between two looks of --follow.", "SECONDS", min=0.05, max=86_400)
     ] = 2.0,
@@ -229,6 +234,7 @@ def run(
     Spark's own log is .frazil/logs/spark.log.
     Ctrl-C ends the run within seconds.
     Uncommitted batches are read again by the next run.
+    --until 0:500,1:480 lands what is before these offsets, and nothing of other partitions.
 
     Exit codes: 0 all records landed, or another driver lands them; 1 an operator must decide; 2; 3; 6 a
     pipeline failed; 130 a run without --follow was interrupted
@@ -240,6 +246,7 @@ def run(
         file=metrics_file,
         is_otlp=bool(os.environ.get(ENDPOINT)),
     )
+    end = None if until is None else until_of(until, is_follow=follow)
     if once and follow:
         raise InvalidInput("--once and --follow exclude each other", do="Give one of them")
     found, place = declaration_file.found(file), environments.environment(env)
@@ -247,6 +254,8 @@ def run(
         wanted = chosen_pipelines(with_topics(found, env), names, is_all=is_all)
     else:
         wanted = chosen_pipelines(found.pipelines, names or [], is_all=is_all or not names)
+    if isinstance(end, dict) and (len(wanted) != 1 or (found.every_pattern and not names)):
+        raise InvalidInput("--until has offsets of one topic", do="Name one pipeline, or give a time")
     chosen = [one for one in found.examples if one.of != "pipelines" or one.pipeline in wanted]
     declaration_file.refuse_misfits(chosen, place)
     rows_of(chosen)  # refuses what a run would, before Spark starts
@@ -277,7 +286,7 @@ def run(
                 if follow:
                     outcomes = runner.follow(wanted, job, registry, sink, topics=topics, every_seconds=every)
                 else:
-                    outcomes = runner.drain(wanted, job, registry, sink, topics=topics)
+                    outcomes = runner.drain(wanted, job, registry, sink, topics=topics, until=end)
     _print_result(outcomes, progress, as_json=as_json)
     for name, outcome in outcomes.items():
         _print_next(name, outcome)
@@ -288,6 +297,19 @@ def run(
         raise typer.Exit(exit_of_all(errors))
     if not follow and any(outcome.total.stopped for outcome in outcomes.values()):
         raise typer.Exit(Exit.INTERRUPTED)
+
+
+def until_of(text: str, *, is_follow: bool) -> dict[int, int] | int:
+    """Return offsets by partition, or milliseconds since 1970. Raises `InvalidInput` for a text that is neither."""
+    if is_follow:
+        raise InvalidInput("--until and --follow exclude each other", do="Give one of them")
+    if re.fullmatch(r"[0-9]{1,10}:[0-9]{1,19}(,[0-9]{1,10}:[0-9]{1,19})*", text, re.ASCII):
+        places = [tuple(map(int, place.split(":"))) for place in text.split(",")]
+        if len({partition for partition, _ in places}) == len(places):
+            return dict(places)
+    moment = time_of("--until", text)
+    assert moment is not None
+    return round(moment.timestamp() * 1000)
 
 
 def _print_next(name: str, outcome: Outcome) -> None:
