@@ -19,7 +19,20 @@ from frazil.cli.demo import command
 from frazil.cli.deploy import account, fetch, plan, smoke, up
 from frazil.cli.jobs import reconcile, runs
 from frazil.cli.options import command_secrets, flag
-from frazil.cli.pipelines import check, dead_letters, maintain, metrics, preview, query, replay, run, status, ui, verify
+from frazil.cli.pipelines import (
+    check,
+    dead_letters,
+    maintain,
+    metrics,
+    preview,
+    query,
+    replay,
+    run,
+    status,
+    trace,
+    ui,
+    verify,
+)
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
 from frazil.errors.causes import MOST_CHARACTERS
@@ -98,6 +111,7 @@ GROUPS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "query": query.query,
         "verify": verify.verify,
         "history": query.history,
+        "trace": trace.trace,
         "maintain": maintain.maintain,
         "accept": maintain.accept,
         "dead-letters": group(

@@ -96,7 +96,7 @@ def show(
     from frazil.dead_letters.show import show as shown
     from frazil.lake.read.stored_tables import Lake
 
-    partition, offset = _place(place)
+    partition, offset = place_of(place)
     (pipeline,) = declaration_file.chosen(with_tables(file, env), [name])
     where = environments.environment(env)
     secrets = command_secrets()
@@ -223,7 +223,8 @@ def time_of(option: str, text: str | None) -> datetime | None:
         raise InvalidInput(f"{text!r} is not a time", where=option, do=do) from None
 
 
-def _place(text: str) -> tuple[int, int]:
+def place_of(text: str) -> tuple[int, int]:
+    """Return the partition and the offset of a text like `0:4711`. Raises `InvalidInput` for another one."""
     match = re.fullmatch("([0-9]{1,10}):([0-9]{1,19})", text, re.ASCII)
     partition, offset = (int(match[1]), int(match[2])) if match else (-1, -1)
     if match is None or partition > INT_MAX or offset > LONG_MAX:

@@ -304,9 +304,10 @@ def until_of(text: str, *, is_follow: bool) -> dict[int, int] | int:
     if is_follow:
         raise InvalidInput("--until and --follow exclude each other", do="Give one of them")
     if re.fullmatch(r"[0-9]{1,10}:[0-9]{1,19}(,[0-9]{1,10}:[0-9]{1,19})*", text, re.ASCII):
-        places = [tuple(map(int, place.split(":"))) for place in text.split(",")]
-        if len({partition for partition, _ in places}) == len(places):
-            return dict(places)
+        places = [place.split(":") for place in text.split(",")]
+        found = {int(partition): int(offset) for partition, offset in places}
+        if len(found) == len(places):
+            return found
     moment = time_of("--until", text)
     assert moment is not None
     return round(moment.timestamp() * 1000)
