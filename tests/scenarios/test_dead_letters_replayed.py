@@ -2,85 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
-from frazil.declaration import Append, Changelog, ErrorMode, Upsert
+from frazil.declaration import Append, Changelog
 from frazil.errors import InvalidInput
 from frazil.replay.open_letters import Wanted
-from frazil.replay.replay import Replayed, replay
+from frazil.replay.replay import Replayed
 from tests.support.jobs import Crash, crash_at
-from tests.support.registry_server import RegistryServer
-from tests.support.shop import ORDER, Shop, ShopOf, avro, frame
+from tests.support.repaired_shop import Repaired, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-MORE: Mapping[str, Any] = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": "string", "default": ""}]}
-KEPT = {"on_error": ErrorMode.DEAD_LETTER, "max_rejected_percent": 100, "key_format": "text"}
 STEPS = ("replay.judged", "stage.started", "replay.staged", "decide.written", "publish.filled", "publish.committed")
 STEPS = (*STEPS, "decide.decided", "finish.started", "finish.finished")
-
-
-class Repaired:
-    """A shop whose second schema is registered after its records were rejected."""
-
-    def __init__(self, shop: Shop, registry: RegistryServer) -> None:
-        self.shop, self.registry = shop, registry
-        self.first = registry.store.register(f"{shop.topic}-value", json.dumps(ORDER))
-        self.second = self.first + 1
-
-    def good(self, order_id: int, user: str = "g", *, partition: int = 0) -> None:
-        value = avro(ORDER, {"order_id": order_id, "user": user, "amount": 1.0})
-        self.shop.produce([frame(self.first, value)], partition=partition, key=f"k{order_id}".encode())
-
-    def early(self, order_id: int, user: str = "e", *, partition: int = 0) -> None:
-        """Produce a record whose schema is registered later."""
-        value = avro(MORE, {"order_id": order_id, "user": user, "amount": 2.0, "note": "n"})
-        self.shop.produce([frame(self.second, value)], partition=partition, key=f"k{order_id}".encode())
-
-    def delete(self, order_id: int, *, partition: int = 0) -> None:
-        self.shop.produce([None], partition=partition, key=f"k{order_id}".encode())
-
-    def bad(self, order_id: int, *, partition: int = 0) -> None:
-        self.shop.produce([b"\x07no frame"], partition=partition, key=f"k{order_id}".encode())
-
-    def repair(self) -> None:
-        assert self.registry.store.register(f"{self.shop.topic}-value", json.dumps(MORE)) == self.second
-
-    def drain(self) -> None:
-        self.shop.drain(registry=self.shop.registry(self.registry.url))
-
-    def replay(self, wanted: Wanted = Wanted(), **options: Any) -> Replayed:  # noqa: B008 # frozen
-        of_job = {name: options.pop(name) for name in ("failpoint", "run", "clock") if name in options}
-        registry = self.shop.registry(self.registry.url)
-        return replay(self.shop.pipeline, self.shop.job(**of_job), registry, wanted, **options)
-
-    def users(self) -> dict[int, str]:
-        return {row["order_id"]: row["user"] for row in self.shop.landed()}
-
-    def outcomes(self) -> list[tuple[int, int, str | None, int | None]]:
-        return sorted((row["partition"], row["offset"], row["outcome"], row["attempts"]) for row in self.shop.dead())
-
-
-@pytest.fixture
-def repaired(shop_of: ShopOf, registry: RegistryServer, request: pytest.FixtureRequest) -> Repaired:
-    write = getattr(request, "param", Append())
-    return Repaired(shop_of(**KEPT, write=write), registry)
-
-
-def produce(repaired: Repaired) -> None:
-    """Produce eight orders: two of them early, one that stays bad."""
-    for number in range(5):
-        repaired.good(number)
-    repaired.early(5)
-    repaired.bad(6)
-    repaired.early(7, partition=1)
-    repaired.drain()
-
-
-KEYED = Upsert(key=None)
 
 
 @pytest.mark.parametrize("repaired", [Append(), Changelog()], indirect=True, ids=["append", "changelog"])
@@ -161,7 +94,7 @@ def test_a_replay_during_a_replay(repaired: Repaired, step: str) -> None:
     repaired.shop.assert_proven()
 
 
-@pytest.mark.parametrize("step", ("plan.done", "stage.done", "publish.decided", "publish.filled", "publish.committed"))
+@pytest.mark.parametrize("step", ["plan.done", "stage.done", "publish.decided", "publish.filled", "publish.committed"])
 def test_a_replay_during_a_batch(repaired: Repaired, step: str) -> None:
     produce(repaired)
     repaired.repair()

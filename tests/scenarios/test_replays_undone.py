@@ -9,10 +9,9 @@ from frazil.errors import InvalidInput, RolledBack
 from frazil.recovery.decisions import Accepted
 from frazil.replay.discard import discard
 from frazil.replay.open_letters import Wanted
-from tests.scenarios.test_dead_letters_replayed import Repaired, produce, repaired
 from tests.support.jobs import Crash, crash_at
+from tests.support.repaired_shop import Repaired, produce
 
-__all__ = ["repaired"]
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 WRITES = pytest.mark.parametrize("repaired", [Append(), Upsert()], indirect=True, ids=["append", "upsert"])
 

@@ -1,4 +1,4 @@
-"""Commit what has become of dead letters: one decision of the table about rows and outcomes, on the entry that it was made for."""
+"""Commit the outcomes of dead letters: one decision of the table about rows and outcomes, on the entry that it was made for."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """What has become of the dead letters of one batch, and the rows that say so; without rows for a discard.
+    """The outcomes of the dead letters of one batch, and the rows of those that landed; without rows for a discard.
 
     `outcomes` has the dead letters by outcome, those that were tried and stay open under None. `staged_us` is when the rows were
     staged, microseconds since 1970. `why` is the reason of a discard. `mode` is that of `CommitRequest`.

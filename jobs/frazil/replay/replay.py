@@ -207,7 +207,7 @@ class _Replay:
     def _judged(
         self, found: Look, dead: DeadLetters, letters: Mapping[Letter, str], staging: ReplayStaging
     ) -> tuple[Mapping[str, int], Mapping[tuple[str, str], int]]:
-        """Judge the dead letters of a batch, land those that can be decoded, and return what has become of them."""
+        """Judge the dead letters of a batch, land those that can be decoded, and return the outcomes, and those that failed."""
         write = self._pipeline.write  # else an order says whether a record is the last one of its key
         by_stale_keys = write.replaces_rows and (not write.order_columns or staging.mode.deletes_all)
         verdicts = staging.judge(with_hashes=by_stale_keys)

@@ -38,7 +38,8 @@ def decoded(pipeline: Pipeline, record: Record, schemas: Schemas | None, *, is_k
     written, data = pipeline.topic.side(is_key=is_key), record.key if is_key else record.value
     if data is None:
         return None
-    body, schema, index = data, None, ()
+    index: tuple[int, ...] = ()
+    body, schema = data, None
     if written.needs_registry:
         frame = parse(data, record.headers, protobuf=isinstance(written, Protobuf), key=is_key)
         if not isinstance(frame, Frame):

@@ -1,4 +1,4 @@
-"""Lead from a row to its Kafka record, and from an offset to what became of its record."""
+"""Lead from a row to its Kafka record, and from an offset to the fate of its record."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """A record, its place, and what became of it. What is not known is None.
+    """A record, its place, and its fate. What is not known is None.
 
     `snapshot_id`, `commit_id` and `committed_at` are of the commit that landed it, if the table keeps it. `compared` are the
     columns of its row next to the record; `notes` say what could not be compared, and why.

@@ -1,4 +1,4 @@
-"""`frazil trace`: from a row to its record in Kafka, and from an offset to what became of its record."""
+"""`frazil trace`: from a row to its record in Kafka, and from an offset to the row of its record."""
 
 from __future__ import annotations
 
