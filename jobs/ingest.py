@@ -1,6 +1,7 @@
 """Entry point: land the topics of a document, once or until stopped. Logs are JSON lines on stderr, metrics are within them.
 
     ingest.py --document DOCUMENT --environment ENVIRONMENT (--once | --follow) [--pipeline NAME ...]
+    ingest.py --document DOCUMENT --environment ENVIRONMENT --replay CONDITIONS --pipeline NAME
 
 On a cluster it first makes sure that Python, Spark, Iceberg and their classes are those its release was built for.
 Exit status, as `frazil.exit_codes` defines it: 0 when every pipeline ended well (being fenced by another driver is well), 1 when
@@ -34,6 +35,7 @@ from frazil.job.session import heed_the_jvm, open_job
 from frazil.lake.read.stored_tables import Lake
 from frazil.metrics import emf
 from frazil.release.manifest import expected as expected_runtime
+from frazil.replay.replay_job import parsed, replay_in_job
 from frazil.rollout.run_proof import Driver, of_pattern
 
 
@@ -78,6 +80,10 @@ def main(arguments: Sequence[str]) -> int:
             names += map(of_pattern, range(len(topics.patterns)))
             versions = startup.versions(jvm)
             log({"time": job.clock(), "event": Event.JOB_STARTED.value, "run": job.run, "versions": versions})
+            if chosen.replay is not None:
+                matched = [] if pipelines else [one for one in topics.look().pipelines if one.name in chosen.pipeline]
+                replay_in_job([*pipelines, *matched], job, registry, log, chosen.replay)
+                return Exit.INTERRUPTED if job.stopping() else Exit.SUCCESS
             driver = Driver(runtime=versions, missing=_missing(environment, secrets, document))
             artifacts = environment.artifact_bucket
             store = _bucket(environment, secrets, artifacts) if artifacts else None  # None: it was not deployed
@@ -102,6 +108,7 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     how_long = parser.add_mutually_exclusive_group(required=True)
     how_long.add_argument("--once", action="store_true", help="drain to the stable offsets seen at start")
     how_long.add_argument("--follow", action="store_true", help="until SIGTERM or SIGINT")
+    how_long.add_argument("--replay", type=parsed, metavar="CONDITIONS", help="land open dead letters: all, or some")
     parser.add_argument(
         "--every-seconds",
         type=entry_point.more_than_zero,

@@ -245,7 +245,7 @@ class Reconciler:
         state = self._with_stops(lease.state, desired)
         target = target_of(desired, state)
         if target is not None and any(isinstance(step, Cancel) for step in steps):
-            self._request(target, state)  # what cannot start ends no run
+            self.request(target)  # what cannot start ends no run
         for step in steps:
             self.on_step(step)
             match step:
@@ -253,7 +253,7 @@ class Reconciler:
                     lease.keep()
                     self.emr.cancel(step.run, grace_seconds=step.grace_seconds)
                 case Start():
-                    request = self._request(step.desired, state)
+                    request = self.request(step.desired, is_proven=state.has_proven(step.desired))
                     lease.keep(partial(stored, step=step))
                     self.emr.start(request, token=step.token)
                 case Halt():
@@ -261,7 +261,7 @@ class Reconciler:
                 case Prove() | GiveUp() | Forget() | Wait() | Leave():
                     lease.keep(partial(stored, step=step))
 
-    def _request(self, wanted: Desired, state: RolloutState) -> dict[str, Any]:
+    def request(self, wanted: Desired, *, is_proven: bool = True) -> dict[str, Any]:
         """Return the request of a generation's run. Raises `FrazilError` if its documents or its release are not complete."""
         keep_documents(wanted, self.store)
         release = stored_release(self.store, wanted)
@@ -271,4 +271,4 @@ class Reconciler:
             return None if held is None else held.data
 
         verify(release, self.trusted, signature)
-        return run_settings(wanted, release, bucket=self.bucket, is_proven=state.has_proven(wanted))
+        return run_settings(wanted, release, bucket=self.bucket, is_proven=is_proven)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from frazil.replay.open_letters import Wanted
     from frazil.replay.replay import Replayed
 
+JOB_MINUTES = 720
+"""The longest time of a job run that replays."""
+
 ReasonCode = Annotated[
     str | None, flag("--reason", "Reason they were rejected for.", "CODE", autocompletion=lambda: list(Reason))
 ]
@@ -38,6 +41,7 @@ def replay(
     since: Since = None,
     until: Until = None,
     dry_run: Annotated[bool, flag("--dry-run", "Print what would land, and change nothing.")] = False,
+    as_job: Annotated[bool, flag("--as-job", "Start a job run of the deployment, and end.")] = False,
     file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
     master: Master = "local[*]",
@@ -57,6 +61,11 @@ def replay(
     time; 130 interrupted
     """
     wanted = _wanted(reason, schema, offsets, since, until)
+    if as_job:
+        if dry_run:
+            raise InvalidInput("--as-job and --dry-run exclude each other", do="Give one of them")
+        _start(name, env, wanted, as_json=as_json)
+        return
     (pipeline,) = declaration_file.chosen(with_tables(file, env), [name])
     secrets, place = command_secrets(), environments.environment(env)
 
@@ -77,6 +86,30 @@ def replay(
         _print(found, is_dry=dry_run)
     if is_stopped:
         raise typer.Exit(Exit.INTERRUPTED)
+
+
+def _start(name: str, env: str, wanted: Wanted, *, as_json: bool) -> None:
+    """Start a job run that replays the dead letters of a deployed pipeline."""
+    import uuid
+
+    from frazil.cli.jobs import aws
+    from frazil.cli.jobs.reconcile import reconciler
+    from frazil.replay.replay_job import as_text
+    from frazil.rollout.group_jobs import job_of
+    from frazil.rollout.one_off_run import one_off
+
+    place, secrets = environments.environment(env), command_secrets()
+    at_work = reconciler(place, secrets)
+    job = job_of(aws.artifact_store(place, secrets), [name])
+    arguments = ("--pipeline", name, "--replay", as_text(wanted))
+    request = one_off(
+        at_work.request(at_work.desired(job)), name=f"frazil-replay-{name}", arguments=arguments, minutes=JOB_MINUTES
+    )
+    run = at_work.emr.start(request, token=uuid.uuid4().hex)
+    if as_json:
+        show_json({"pipeline": name, "job": job, "run": run, "conditions": as_text(wanted)})
+    else:
+        say(f"{name}: job run {run} replays its dead letters; `frazil jobs logs {env} {run}` prints the results")
 
 
 def discard(

@@ -19,7 +19,8 @@ class Event(StrEnum):
     `JOB_STARTED`: the versions that the job runs on.
     `PIPELINE_STARTED` and `PIPELINE_FINISHED` frame a pipeline's run. `BATCH_COMMITTED`: a batch is in the table. `IDLE`:
     nothing to read. `SCHEMA_EVOLVED`: the table's schema changed. `DEAD_LETTERS_RECOVERED`: dead letters of an earlier commit
-    were appended. `BATCH_RETRIED`: a batch was dropped and is staged again.
+    were appended. `DEAD_LETTERS_REPLAYED`: a replay has tried so many dead letters so far.
+    `BATCH_RETRIED`: a batch was dropped and is staged again.
     `SCHEMA_LOOKED_UP`: a batch was staged again because a record had a new schema id. `FENCED`: another driver committed first.
     `TABLE_DIFFERS`: a field of the declaration says something else than the table has; `is_applied` says whether the run changed
     the table. `MANY_FILES`: a batch made many files of few rows each.
@@ -50,6 +51,7 @@ class Event(StrEnum):
     IDLE = "idle"
     SCHEMA_EVOLVED = "schema_evolved"
     DEAD_LETTERS_RECOVERED = "dead_letters_recovered"
+    DEAD_LETTERS_REPLAYED = "dead_letters_replayed"
     BATCH_RETRIED = "batch_retried"
     SCHEMA_LOOKED_UP = "schema_looked_up"
     FENCED = "fenced"
