@@ -185,6 +185,35 @@ def test_a_later_record_of_the_key_that_lands_during_a_replay_wins(keys: Keys, s
     keys.check()
 
 
+@pytest.mark.parametrize("keys", [Upsert(key="order_id")], indirect=True, ids=["of_value"])
+def test_a_key_that_could_not_be_read_is_decided_by_its_row(keys: Keys) -> None:
+    """The key is in the value, which could not be decoded: no set says whether a later record of the key landed."""
+    for key in range(4):
+        keys.put("good", key)
+    keys.drain()
+    keys.put("early", 0)
+    keys.put("early", 1)
+    keys.put("early", 1)
+    keys.put("early", 2)
+    keys.put("good", 2)
+    keys.put("early", 9)
+    keys.put("bad", 3)
+    keys.drain()
+    done = keys.repaired()
+    assert done.outcomes == {"recovered": 2, "superseded": 2}
+    assert done.failed == {("unknown_schema", "order_unknown"): 1, ("wrong_magic", "wrong_magic"): 1}
+    del keys.landed[9]
+    keys.landed[3] = next(user for user in keys.users().values() if user == "good-4")
+    keys.check()
+    stale = keys.shop.entry().stale_keys
+    assert stale is not None
+    assert (stale.keys, stale.unknown) == (0, 5)
+    keys.put("good", 9)
+    keys.drain()
+    assert keys.replay().outcomes == {"superseded": 1}
+    keys.check()
+
+
 def test_a_lost_set_of_stale_keys_refuses(keys: Keys) -> None:
     keys.put("good", 0)
     keys.put("early", 0)

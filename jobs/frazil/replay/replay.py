@@ -8,21 +8,22 @@ letters were read, so that none lands twice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.write_modes import identity
+from frazil.decode.writers.seen_frames import MOST as MOST_FRAMES
 from frazil.decode.writers.seen_frames import UnknownSchemas
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.envelopes.chosen_envelope import envelope
-from frazil.errors import CatalogUnavailable, Fenced, InvalidInput
+from frazil.errors import Fenced, InvalidInput
 from frazil.ingest.batch.staged_records import StagedRecords
 from frazil.ingest.preview.preview import UnwrittenEvolution
 from frazil.ingest.reporting.events import Reporter
@@ -32,17 +33,16 @@ from frazil.ingest.spark_errors import explained
 from frazil.job.context import JobContext
 from frazil.lake.commit.dead_letters.side_table import Look
 from frazil.lake.commit.fence import StageAgain
-from frazil.lake.iceberg_java import DAMAGED, thrown
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.spark_session import infer_no_constraints
+from frazil.replay.key_order import ORDER_UNKNOWN, KeyOrder, Order
 from frazil.replay.open_letters import DeadLetters, Letter, Wanted
 from frazil.replay.outcome_commit import ATTEMPTS, Decided, commit_outcomes, dead_letters, settled_tables
-from frazil.replay.replay_staging import Place, ReplayPlan, ReplayStaging, Verdicts
+from frazil.replay.replay_staging import Place, ReplayPlan, ReplayStaging
 from frazil.schemas.dead_letter_outcomes import DeadLetterOutcome
 from frazil.schemas.reasons import Reason
-from frazil.upsert.resolver_protocol import HASH
-from frazil.upsert.stale_keys import parse_hashes
+from frazil.upsert.stale_keys import no_keys
 
 MOST = 50_000
 """Dead letters of one batch."""
@@ -112,6 +112,15 @@ def replay(
         return _Replay(pipeline, job, registry, wanted, is_dry=is_dry, most=most).run(progress)
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The outcomes of one batch, those that failed as `Replayed` counts them, and the last dead letter that was tried."""
+
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    failed: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    last: Letter | None = None
+
+
 class _Replay:
     """One replay of one pipeline."""
 
@@ -128,6 +137,7 @@ class _Replay:
         made = UnwrittenEvolution if is_dry else Evolution
         self._evolution = made(pipeline, job, writers, self._report)
         self._fills = False
+        self._order = KeyOrder(pipeline, job)
 
     def run(self, progress: Callable[[Replayed], None]) -> Replayed:
         self._begin()
@@ -139,7 +149,8 @@ class _Replay:
             letters, last = dead.next(self._wanted, after, self._most)
             if last is None:
                 break
-            result, after = result.plus(*self._batch_or_again(found, dead, letters)), last
+            made = self._batch_or_again(found, dead, letters)
+            result, after = result.plus(made.outcomes, made.failed), made.last
             progress(result)
             if not self._is_dry:
                 found = self._tables()
@@ -167,20 +178,27 @@ class _Replay:
         return settled_tables(self._pipeline, self._job, finishes=not self._is_dry)
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────────
-    def _batch_or_again(
-        self, found: Look, dead: DeadLetters, letters: Mapping[Letter, str]
-    ) -> tuple[Mapping[str, int], Mapping[tuple[str, str], int]]:
-        """Land a batch, again if the tables change meanwhile; dead letters that have an outcome by then are left out."""
+    def _batch_or_again(self, found: Look, dead: DeadLetters, letters: Mapping[Letter, str]) -> _Batch:
+        """Land a batch, again if the tables change meanwhile; dead letters that have an outcome by then are left out.
+
+        One with more unknown schemas than are looked up at once is cut, and so are all later ones.
+        """
+        last = max(letters)
         for attempt in range(ATTEMPTS):
             try:
-                return self._batch(found, dead, letters)
+                return replace(self._batch(found, dead, letters), last=last)
             except (UnknownSchemas, StageAgain, Fenced) as problem:
                 if attempt == ATTEMPTS - 1 or self._job.stopping():
                     raise
+                if isinstance(problem, UnknownSchemas):
+                    if (most := problem.most_rows or (MOST_FRAMES if attempt >= ATTEMPTS // 2 else None)) is not None:
+                        self._most = min(self._most, most)
+                        letters = dict(islice(letters.items(), self._most))
+                        last = max(letters)
+                elif not self._is_dry:
+                    self._begin()
                 if self._is_dry:
                     continue
-                if not isinstance(problem, UnknownSchemas):
-                    self._begin()
                 found = self._tables()
                 dead = dead_letters(self._pipeline, self._job, found)
                 letters = self._still_open(dead, letters)
@@ -190,11 +208,9 @@ class _Replay:
         now, _ = dead.next(self._wanted, _before(min(letters)), self._most) if letters else ({}, None)
         return {letter: reason for letter, reason in letters.items() if letter in now}
 
-    def _batch(
-        self, found: Look, dead: DeadLetters, letters: Mapping[Letter, str]
-    ) -> tuple[Mapping[str, int], Mapping[tuple[str, str], int]]:
+    def _batch(self, found: Look, dead: DeadLetters, letters: Mapping[Letter, str]) -> _Batch:
         if not letters:
-            return {}, {}
+            return _Batch()
         staging = self._evolution.staging()
         records = dead.records(letters)
         if not self._pipeline.shape.is_masked:  # what a mask hides is on no disk
@@ -204,99 +220,66 @@ class _Replay:
         finally:
             records.unpersist()
 
-    def _judged(
-        self, found: Look, dead: DeadLetters, letters: Mapping[Letter, str], staging: ReplayStaging
-    ) -> tuple[Mapping[str, int], Mapping[tuple[str, str], int]]:
+    def _judged(self, found: Look, dead: DeadLetters, letters: Mapping[Letter, str], staging: ReplayStaging) -> _Batch:
         """Judge the dead letters of a batch, land those that can be decoded, and return the outcomes, and those that failed."""
         write = self._pipeline.write  # else an order says whether a record is the last one of its key
         by_stale_keys = write.replaces_rows and (not write.order_columns or staging.mode.deletes_all)
         verdicts = staging.judge(with_hashes=by_stale_keys)
         self._evolution.learn(verdicts.values, verdicts.keys)
         self._job.failpoint("replay.judged")
-        landing = {one.place: one for one in letters if one.place not in {*verdicts.failed, *verdicts.filtered}}
-        superseded = dict[Place, Letter]()
+        filtered = {one.place: one for one in letters if one.place in verdicts.filtered}
+        landing = {one.place: one for one in letters if one.place not in filtered and one.place not in verdicts.failed}
+        order = Order(landing, {}, {})
         if by_stale_keys:
-            newest = self._newest_of_stale_keys(found, staging.over(dead.records()), letters)
-            applied = {one for one in landing.values() if newest.get(verdicts.hashes[one.place]) == one}
-            superseded = {place: one for place, one in landing.items() if one not in applied}
-            landing = {one.place: one for one in applied}
-        failed = dict(verdicts.failed)
+            order = self._order.of(found, dead, staging, landing, verdicts.hashes)
+        landing, superseded = {**order.landing}, {**order.superseded}
+        failed = {**verdicts.failed, **dict.fromkeys(order.undecided, ORDER_UNKNOWN)}
         if not self._is_dry:
-            hashes = [verdicts.hashes[place] for place in landing] if by_stale_keys else []
-            folded, failed_later = self._land(found, letters, staging, landing, superseded, verdicts, hashes)
+            closed = {
+                DeadLetterOutcome.SUPERSEDED: [*superseded.values()],
+                DeadLetterOutcome.FILTERED: [*filtered.values()],
+                None: [one for one in letters if one.place in failed],
+            }
+            folded, failed_later = self._land(found, staging, closed, order)
             superseded |= {place: landing[place] for place in folded}
             landing = {place: one for place, one in landing.items() if place not in {*folded, *failed_later}}
             failed |= dict.fromkeys(failed_later, Reason.VALUE_UNAVAILABLE.value)
         counts = {
             DeadLetterOutcome.RECOVERED.value: len(landing),
             DeadLetterOutcome.SUPERSEDED.value: len(superseded),
-            DeadLetterOutcome.FILTERED.value: len([one for one in letters if one.place in set(verdicts.filtered)]),
+            DeadLetterOutcome.FILTERED.value: len(filtered),
         }
         reasons = Counter((before, failed[one.place]) for one, before in letters.items() if one.place in failed)
-        return {name: n for name, n in counts.items() if n}, reasons
-
-    def _newest_of_stale_keys(
-        self, found: Look, every: ReplayStaging, letters: Iterable[Letter]
-    ) -> Mapping[int, Letter]:
-        """Return the last dead letter of each stale key, whatever its outcome, by the key's hash."""
-        assert found.last is not None
-        stale = self._stale_hashes(found, found.last, min(letters).staged_us)
-        if not stale:
-            return {}
-        frame = self._job.spark.createDataFrame([(one,) for one in stale], f"{HASH} long")
-        return every.last_of_keys(frame)
-
-    def _stale_hashes(self, found: Look, last: Entry, since_us: int) -> list[int]:
-        """Return the stale keys. Raises `InvalidInput` if they are not known since this time, microseconds since 1970."""
-        known, where = last.stale_keys, f"table {self._pipeline.table.identifier}"
-        what = "the set of stale keys is not known, so it is not known which dead letters are the last of their key"
-        do = "Land the topic again in another table, or produce the records again"
-        if known is None:
-            raise InvalidInput(what, where=where, do=do)
-        if known.since > since_us:
-            raise InvalidInput(f"{what}: its file was lost", where=where, do=f"Replay later ones (--since), or: {do}")
-        if not known.file:
-            return []
-        try:
-            return [int(one) for one in parse_hashes(self._job.iceberg.read_text(found.main, known.file), known.keys)]
-        except ValueError:
-            raise InvalidInput(f"{what}: its file is damaged", where=where, do=do) from None
-        except Py4JJavaError as error:
-            if thrown(error) not in DAMAGED and found.main.io().newInputFile(known.file).exists():
-                raise CatalogUnavailable(
-                    f"the stale keys cannot be read: {thrown(error)}", where=where, do="Try again"
-                ) from None
-            raise InvalidInput(f"{what}: its file is gone", where=where, do=do) from None
+        return _Batch({name: n for name, n in counts.items() if n}, reasons)
 
     # ── Its commit ──────────────────────────────────────────────────────────────────────────────
     def _land(
         self,
         found: Look,
-        letters: Mapping[Letter, str],
         staging: ReplayStaging,
-        landing: Mapping[Place, Letter],
-        superseded: Mapping[Place, Letter],
-        verdicts: Verdicts,
-        hashes: Sequence[int],
+        closed: Mapping[DeadLetterOutcome | None, Sequence[Letter]],
+        order: Order,
     ) -> tuple[Collection[Place], Collection[Place]]:
-        """Stage and commit a batch; return the places of records that a later one superseded, and of those that lack a value."""
-        last = found.last
+        """Stage and commit a batch; return the places of records that a later one superseded, and of those that lack a value.
+
+        `closed` are its dead letters that do not land, by outcome; None is that of those that stay open.
+        """
+        last, landing = found.last, order.landing
         assert last is not None
-        assert last.end is not None
-        staged = self._staged(staging, landing, last)
+        staged = self._staged(staging, order, last)
         lacking = staged.rows.unresolved
-        applied = set(landing) - lacking
-        if staged.rows.changes is not None:
-            applied = set(staged.rows.changes.applied())
-        folded = set(landing) - lacking - applied
-        if staged.rows.landed != len(landing) - len(lacking) or not applied <= set(landing):
+        changes = staged.rows.changes
+        applied = {*landing} - lacking if changes is None else {*changes.applied()}
+        folded = {*landing} - lacking - applied
+        if staged.rows.landed != len(landing) - len(lacking) or not applied <= landing.keys():
             what = f"{staged.rows.landed} of {len(landing)} dead letters landed, and {len(lacking)} lack a value"
             raise StageAgain(what, where=f"pipeline {self._pipeline.name}")
+        superseded = closed[DeadLetterOutcome.SUPERSEDED]
         decided = {
+            **closed,
             DeadLetterOutcome.RECOVERED: [landing[place] for place in applied],
-            DeadLetterOutcome.SUPERSEDED: [*superseded.values(), *(landing[place] for place in folded)],
-            DeadLetterOutcome.FILTERED: [one for one in letters if one.place in set(verdicts.filtered)],
-            None: [one for one in letters if one.place in {*verdicts.failed, *lacking}],
+            DeadLetterOutcome.SUPERSEDED: [*superseded, *(landing[place] for place in folded)],
+            None: [*closed[None], *(landing[place] for place in lacking)],
         }
         terms = dict(staged.rows.terms)
         terms["superseded"] = terms.get("superseded", 0) + len(superseded)
@@ -311,9 +294,8 @@ class _Replay:
         self._job.failpoint("replay.staged")
 
         def check(found: Look, now: Entry) -> None:
-            if hashes and not set(hashes) <= set(self._stale_hashes(found, now, now.at_ms * 1000)):
-                what = "later records of keys landed meanwhile"
-                raise StageAgain(what, where=f"pipeline {self._pipeline.name}")
+            if order.hashes or order.unknown:
+                self._order.check(found, now, order)
 
         made = Decided(
             outcomes=decided,
@@ -327,13 +309,16 @@ class _Replay:
         commit_outcomes(self._pipeline, self._job, found, made, check)
         return folded, lacking
 
-    def _staged(self, staging: ReplayStaging, landing: Collection[Place], last: Entry) -> StagedRecords:
+    def _staged(self, staging: ReplayStaging, order: Order, last: Entry) -> StagedRecords:
         assert last.end is not None
+        landing = order.landing
         of_these, plan = staging.landing(landing), ReplayPlan.of(last.end, len(landing), fills=self._fills)
         staged = of_these.stage(plan)
         if staged.rows.omits_values:
             self._fills = True
             staged = of_these.stage(ReplayPlan.of(last.end, len(landing), fills=True))
+        if staged.rows.changes is not None and order.unknown:
+            staged.rows.changes.rejected = no_keys(-order.unknown)
         if staged.read.records != len(landing):
             what = f"{staged.read.records} records were read of {len(landing)} dead letters"
             raise StageAgain(what, where=f"table {self._pipeline.table.dead_letters}")

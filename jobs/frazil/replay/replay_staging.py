@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -19,14 +20,17 @@ from frazil.ingest.batch import record_counts
 from frazil.ingest.batch.routed_read import OwnPart
 from frazil.ingest.batch.staging import Staging
 from frazil.ingest.plan.plan import Handling, Plan
+from frazil.lake.layout import prefix_of
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.prepared_plan import Build, Run, planned_anew
+from frazil.lake.row_offsets import quoted_part
 from frazil.replay.open_letters import REJECTED_AT, RUN, Letter
 from frazil.schemas.reasons import Reason
 from frazil.upsert.resolver_protocol import HASH, KAFKA_OFFSET, KAFKA_PARTITION, key_hash
 from frazil.upsert.stale_keys import REJECTED_KEY
 
 Place = tuple[int, int]
+_KEY = "_frazil_letter_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,20 @@ class ReplayStaging(Staging):
             row[HASH]: Letter(row["last"][0], row["last"][3], row["last"][1], row["last"][2])
             for row in both.groupBy(HASH).agg(last).collect()
         }
+
+    def rows_of_keys(self) -> dict[int, tuple[int, int]]:
+        """Return partition and offset of the row that the table has of each key of the records, by the key's hash."""
+        thorough, names = self.decoding.thorough, self.layout.key_names
+        assert self.records is not None
+        rows = thorough.rows(thorough.own(self.records), self.unplaced()).select(*self._of_key()).distinct()
+        renamed = {name: f"{_KEY}{number}" for number, name in enumerate(names)}
+        keys = rows.withColumn(HASH, key_hash(rows, names)).withColumnsRenamed(renamed)
+        table = self.job.spark.table(f"{self.job.iceberg.name}.{self.pipeline.table.identifier}")
+        prefix = prefix_of(self.pipeline)
+        is_it = reduce(Column.__and__, (F.col(quoted_part(name)) == F.col(key) for name, key in renamed.items()))
+        place = [F.col(f"{prefix}{name}").alias(f"{_KEY}{name}") for name in ("partition", "offset")]
+        found = table.join(F.broadcast(keys), is_it).select(HASH, *place)
+        return {row[0]: (row[1], row[2]) for row in found.collect()}
 
     def _of_key(self) -> list[Column]:
         """Return the columns of the rows' key."""

@@ -61,6 +61,13 @@ class RejectedKeys:
     unknown: int = 0
 
 
+def no_keys(unknown: int) -> RejectedKeys:
+    """Return no key, and so many more records whose key cannot be read; fewer, if some of before have landed."""
+    import numpy as np
+
+    return RejectedKeys(Places(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64)), unknown)
+
+
 def stale_after(before: Hashes, landed: Places, rejected: Places) -> Hashes:
     """Return the sorted hashes of the keys that are stale after a batch whose newest records of each key are these."""
     import numpy as np
@@ -105,10 +112,8 @@ class StaleKeysOfBatch:
     def __init__(
         self, iceberg: Iceberg, landed: Places, rejected: RejectedKeys | None, *, clears: bool, staged_us: int
     ) -> None:
-        import numpy as np
 
-        nothing = Places(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
-        self._iceberg, self._landed, self._rejected = iceberg, landed, rejected or RejectedKeys(nothing)
+        self._iceberg, self._landed, self._rejected = iceberg, landed, rejected or no_keys(0)
         self._clears, self._staged_us = clears, staged_us
         self._of: tuple[StaleKeys, StaleKeys] | None = None
         self.written: tuple[str, ...] = ()
@@ -140,7 +145,7 @@ class StaleKeysOfBatch:
         if hashes is None:  # a figure is no reason to stop a pipeline
             before, hashes = StaleKeys(since=self._staged_us), np.empty(0, np.int64)
         now = stale_after(hashes, self._landed, self._rejected.places)
-        before = replace(before, unknown=before.unknown + self._rejected.unknown)
+        before = replace(before, unknown=max(before.unknown + self._rejected.unknown, 0))
         if np.array_equal(now, hashes):
             return before
         self.written = ()

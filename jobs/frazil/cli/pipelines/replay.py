@@ -183,9 +183,9 @@ def _print(found: Replayed, *, is_dry: bool) -> None:
     if not found.tried:
         say(f"{found.pipeline}: no open dead letters")
         return
-    would = "would be " if is_dry else ""
     for outcome, count in sorted(found.outcomes.items()):
-        say(f"{number(count)} {would}{outcome}")
+        would = "would land" if outcome == "recovered" else f"would be {outcome}"  # an order decides when it lands
+        say(f"{number(count)} {would if is_dry else outcome}")
     if found.failed:
         shown_ = table("rejected for", "still rejected for", "records", right=("records",))
         for (before, now), count in sorted(found.failed.items()):

@@ -82,7 +82,7 @@ def commit(
             summary = dict(extra.summary)
             if not extra.finishes:
                 summary |= carried_on(state, request, extra, changes, deletes)
-                _set_properties(transaction, state, request, ends_stop=ledger.UPKEEP not in summary)
+                _set_properties(transaction, state, request, ends_stop=_ends_stop(request, summary))
             if extra.restore and state.tagged is not None and not state.head_follows_tag:
                 transaction.manageSnapshots().setCurrentSnapshot(state.tagged.snapshot_id).commit()
             if extra.clear:
@@ -130,6 +130,11 @@ def _found(state: TableState, staged: Staged, extra: Extra) -> Committed:
         what = f"snapshot {own.snapshot_id} has these records from an earlier try"
         raise StageAgain(what, where=f"table {staged.table}")
     return Committed(own.snapshot_id, found=True, number=own.number)
+
+
+def _ends_stop(request: CommitRequest, summary: Mapping[str, str]) -> bool:
+    """Return whether a commit is progress of its pipeline: neither upkeep nor a replay of dead letters is."""
+    return ledger.UPKEEP not in summary and request.replay is None
 
 
 def _set_properties(transaction: Java, state: TableState, request: CommitRequest, *, ends_stop: bool) -> None:
