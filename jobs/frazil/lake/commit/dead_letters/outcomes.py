@@ -42,8 +42,7 @@ def rewriting(job: Committer, part: Mapping[str, Any], number: int) -> Callable[
     made: dict[int, Rewritten | None] = {}
 
     def rewritten(table: Java) -> Rewritten | None:
-        head = table.currentSnapshot()
-        if head is None or not (part.get("outcomes") or "reopen" in part):
+        if not (part.get("outcomes") or "reopen" in part) or (head := table.currentSnapshot()) is None:
             return None
         snapshot_id = int(head.snapshotId())
         if snapshot_id not in made:
