@@ -315,7 +315,7 @@ def prepared(
 
 
 def _dead_letter_columns(side: StoredTable) -> Columns:
-    """Return the columns of dead letters; a table of an earlier release has no outcomes."""
+    """Return the columns of dead letters; a table of an earlier release lacks their outcome."""
     return Columns("topic", "partition", "offset", "outcome" if "outcome" in side.layout.columns else None)
 
 

@@ -26,7 +26,7 @@ class DeadLetter:
     """A rejected record without its value: why, its place in Kafka, its key, and who rejected it when. An encrypted key is None.
 
     `timestamp_ms` is its timestamp in milliseconds since 1970. `timestamp` is None also where that is not in the years 1 to 9999.
-    An open one has no `outcome`; `outcome_reason` is that of a discard, and `attempts` are replays that tried it.
+    `outcome` is None while it is open; `outcome_reason` is that of a discard, and `attempts` are replays that tried it.
     """
 
     partition: int

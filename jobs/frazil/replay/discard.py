@@ -19,7 +19,7 @@ MOST = 200_000
 def discard(pipeline: Pipeline, job: JobContext, wanted: Wanted, why: str, *, most: int = MOST) -> int:
     """Discard the wanted open dead letters of a pipeline, for the reason `why`; return how many.
 
-    Raises `InvalidInput` for an empty reason, or if there are no dead letters, and `Fenced` or `StageAgain` if other commits come
+    Raises `InvalidInput` for an empty reason, or without dead letters, and `Fenced` or `StageAgain` if other commits come
     first each time.
     """
     if not why.strip():

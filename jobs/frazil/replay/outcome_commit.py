@@ -49,12 +49,12 @@ class Decided:
 def settled_tables(pipeline: Pipeline, job: JobContext, *, finishes: bool = True) -> Look:
     """Return a pipeline's table and dead-letter table when no decision is open; one that is left open if it `finishes` none.
 
-    Raises `InvalidInput` if there are no dead letters, and `DecisionRequired` if an operator must decide about the tables first.
+    Raises `InvalidInput` without dead letters, and `DecisionRequired` if an operator must decide about the tables first.
     """
     table, name = pipeline.table, pipeline.name
     for identifier in (table.identifier, table.dead_letters):
         if not job.iceberg.exists(identifier):
-            what = "the table does not exist, so the pipeline has no dead letters"
+            what = "the table does not exist, so no record was rejected"
             raise InvalidInput(what, where=f"table {identifier}", do="Run the pipeline first")
     for _ in range(ATTEMPTS):
         found = look(job.iceberg, table.identifier, table.dead_letters, name)
@@ -63,7 +63,7 @@ def settled_tables(pipeline: Pipeline, job: JobContext, *, finishes: bool = True
         finish_open(job, table.identifier, table.dead_letters, name)
     if found.last is None or found.last.end is None or found.side is None or found.side.currentSnapshot() is None:
         raise InvalidInput(
-            "the pipeline has no dead letters", where=f"table {table.dead_letters}", do="Run the pipeline first"
+            "the pipeline has rejected no record", where=f"table {table.dead_letters}", do="Run the pipeline first"
         )
     if found.state not in (SideState.FINISHED, SideState.OPEN):
         raise side_table.refusal(found, table.identifier, table.dead_letters, name)

@@ -70,5 +70,5 @@ def parsed(text: str) -> Wanted:
             case "since" | "until":
                 found[name] = datetime.fromisoformat(value)
             case _:
-                raise ValueError(f"{part!r} is no condition of dead letters")
+                raise ValueError(f"{part!r} is not a condition on dead letters")
     return Wanted(**found)

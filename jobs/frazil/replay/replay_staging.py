@@ -156,7 +156,7 @@ class ReplayStaging(Staging):
         return rows.withColumn(HASH, key_hash(rows, self.layout.key_names)).drop(*self.layout.key_names)
 
     def _is_let_go(self, reason: str) -> bool:
-        """Return whether a record is no row, and the declaration keeps no dead letter of it."""
+        """Return whether the declaration leaves a record without a row out."""
         is_skipped = reason == Reason.TOMBSTONE.value and tombstones(self.pipeline.write) is Tombstones.SKIP
         return is_skipped or reason == Reason.NO_CHANGE.value
 

@@ -109,7 +109,7 @@ def _is_text_of(number: Decimal | int, text: str) -> bool:
 
 
 def _moment(value: Any) -> int | None:
-    """Return a time in microseconds since 1970, or since midnight; None for what is no time."""
+    """Return a time in microseconds since 1970, or since midnight; None for another value."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

@@ -113,7 +113,7 @@ def _protobuf(body: bytes, schema: RegisteredSchema, schemas: Schemas, index: tu
 
 
 def _fields(message: Any) -> dict[str, Any]:
-    """Return the fields of a message that are set, or have no presence."""
+    """Return the fields of a message; None for one that is not set."""
     found = {}
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)

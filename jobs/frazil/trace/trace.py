@@ -28,8 +28,8 @@ ROWS = 10
 class Fate(StrEnum):
     """The fate of a record. `ROW`: a row is of it. `DEAD_LETTER`: it is one. `SUPERSEDED`: the row of its key is of another record.
 
-    `NO_ROW`: its key has no row, so it deleted one, or a later record did. `LEFT_OUT`: filtered, skipped, or without effect.
-    `GAP`: Kafka has no record there. `UNREAD`: it was not read yet, or is before the pipeline's start.
+    `NO_ROW`: the table lacks a row of its key: it deleted the row, or a later record did. `LEFT_OUT`: filtered, skipped, or without effect.
+    `GAP`: Kafka does not have a record there. `UNREAD`: it was not read yet, or is before the pipeline's start.
     """
 
     ROW = "row"
@@ -166,12 +166,12 @@ class Tracer:
             return replace(made, notes=(*made.notes, f"the record is not compared: {error}"))
         fields = fields_of(self.pipeline, value)
         if fields is None:
-            return replace(made, notes=(*made.notes, "the record is no object, so its columns are not compared"))
+            return replace(made, notes=(*made.notes, "the record is not an object, so its columns are not compared"))
         shown = None if self.pipeline.shape.is_masked else value
         return replace(made, record=shown, compared=tuple(compared(self.pipeline, made.row, fields)))
 
     def _record(self, made: Trace) -> tuple[Record | None, str]:
-        """Return the record, or why there is none."""
+        """Return the record, or why it cannot be read."""
         try:
             found = self.kafka.records(made.topic, {made.partition: made.offset}, self.pipeline.isolation)
         except ServiceUnavailable as error:
@@ -245,7 +245,7 @@ class Tracer:
         with translated_errors(f"table {table.identifier}"):
             found = table.iceberg.scan(row_filter=wanted).to_arrow().to_pylist()
         if not found:
-            return Fate.NO_ROW, "its key has no row: this record deleted it, or a later one"
+            return Fate.NO_ROW, "the table lacks a row of its key: this record deleted it, or a later one"
         row, prefix = found[0], prefix_of(self.pipeline)
         place = (
             row["_kafka"] if prefix.startswith("_kafka.") else {n: row[f"{prefix}{n}"] for n in ("partition", "offset")}

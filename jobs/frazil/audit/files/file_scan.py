@@ -128,7 +128,7 @@ class Source:
 class Scanned:
     """The result of a scan: `rows` read for the first time, of which `others` are of other topics and `unplaced` lack their place.
 
-    `recovered` are dead letters that count as landed; they are no dead letters.
+    `recovered` are dead letters that count as landed, and are left out.
     `outside` are of offsets that were never read, by partition.
     """
 

@@ -176,7 +176,7 @@ def _offsets(text: str | None) -> tuple[int | None, tuple[int, int] | None]:
         if partition <= INT_MAX and first <= last <= LONG_MAX:
             return partition, (first, last) if match[2] else None
     do = "Write a partition like 0, a place like 0:4711, or a range like 0:4711-4720"
-    raise InvalidInput(f"{shown(text)} is no range of offsets", where="--offsets", do=do)
+    raise InvalidInput(f"{shown(text)} is not a range of offsets", where="--offsets", do=do)
 
 
 def _print(found: Replayed, *, is_dry: bool) -> None:

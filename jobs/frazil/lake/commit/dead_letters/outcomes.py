@@ -2,7 +2,7 @@
 
 A part of a decision's document may say `outcomes`: batches (see `of_batches`), each with ranges of offsets by partition (`at`), the
 `outcome` that these dead letters get, and for a discard the `why`. Each counts one more attempt, but for a discard. It may say
-`reopen`: dead letters that got an outcome by a decision after this number have none again.
+`reopen`: dead letters that got an outcome by a decision after this number are open again.
 """
 
 from __future__ import annotations
