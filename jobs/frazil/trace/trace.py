@@ -28,7 +28,8 @@ ROWS = 10
 class Fate(StrEnum):
     """The fate of a record. `ROW`: a row is of it. `DEAD_LETTER`: it is one. `SUPERSEDED`: the row of its key is of another record.
 
-    `NO_ROW`: the table lacks a row of its key: it deleted the row, or a later record did. `LEFT_OUT`: filtered, skipped, or without effect.
+    `NO_ROW`: the table lacks a row of its key: it deleted the row, or a later record did.
+    `LEFT_OUT`: filtered, skipped, or without effect.
     `GAP`: Kafka does not have a record there. `UNREAD`: it was not read yet, or is before the pipeline's start.
     """
 
