@@ -39,7 +39,7 @@ from frazil.lake.spark_session import infer_no_constraints
 from frazil.replay.key_order import ORDER_UNKNOWN, KeyOrder, Order
 from frazil.replay.open_letters import DeadLetters, Letter, Wanted
 from frazil.replay.outcome_commit import ATTEMPTS, Decided, commit_outcomes, dead_letters, settled_tables
-from frazil.replay.replay_staging import Place, ReplayPlan, ReplayStaging
+from frazil.replay.replay_staging import Place, ReplayPlan, ReplayStaging, Verdicts
 from frazil.schemas.dead_letter_outcomes import DeadLetterOutcome
 from frazil.schemas.reasons import Reason
 from frazil.upsert.stale_keys import no_keys
@@ -224,11 +224,17 @@ class _Replay:
         """Judge the dead letters of a batch, land those that can be decoded, and return the outcomes, and those that failed."""
         write = self._pipeline.write  # else an order says whether a record is the last one of its key
         by_stale_keys = write.replaces_rows and (not write.order_columns or staging.mode.deletes_all)
-        verdicts = staging.judge(with_hashes=by_stale_keys)
-        self._evolution.learn(verdicts.values, verdicts.keys)
+        staged, every = None, {one.place: one for one in letters}
+        if not (by_stale_keys or self._is_dry):
+            staged = self._staged(staging, every, found)
+        if staged is not None and staged.rows.landed == len(letters):
+            verdicts = Verdicts()
+        else:  # some do not land, or only some may
+            verdicts = staging.judge(with_hashes=by_stale_keys)
+            self._evolution.learn(verdicts.values, verdicts.keys)
         self._job.failpoint("replay.judged")
-        filtered = {one.place: one for one in letters if one.place in verdicts.filtered}
-        landing = {one.place: one for one in letters if one.place not in filtered and one.place not in verdicts.failed}
+        filtered = {place: one for place, one in every.items() if place in verdicts.filtered}
+        landing = {place: one for place, one in every.items() if not (place in filtered or place in verdicts.failed)}
         order = Order(landing, {}, {})
         if by_stale_keys:
             order = self._order.of(found, dead, staging, landing, verdicts.hashes)
@@ -240,7 +246,7 @@ class _Replay:
                 DeadLetterOutcome.FILTERED: [*filtered.values()],
                 None: [one for one in letters if one.place in failed],
             }
-            folded, failed_later = self._land(found, staging, closed, order)
+            folded, failed_later = self._land(found, staged or self._staged(staging, landing, found), closed, order)
             superseded |= {place: landing[place] for place in folded}
             landing = {place: one for place, one in landing.items() if place not in {*folded, *failed_later}}
             failed |= dict.fromkeys(failed_later, Reason.VALUE_UNAVAILABLE.value)
@@ -256,19 +262,17 @@ class _Replay:
     def _land(
         self,
         found: Look,
-        staging: ReplayStaging,
+        staged: StagedRecords,
         closed: Mapping[DeadLetterOutcome | None, Sequence[Letter]],
         order: Order,
     ) -> tuple[Collection[Place], Collection[Place]]:
-        """Stage and commit a batch; return the places of records that a later one superseded, and of those that lack a value.
+        """Commit a staged batch; return the places of records that a later one superseded, and of those that lack a value.
 
         `closed` are its dead letters that do not land, by outcome; None is that of those that stay open.
         """
-        last, landing = found.last, order.landing
-        assert last is not None
-        staged = self._staged(staging, order, last)
-        lacking = staged.rows.unresolved
-        changes = staged.rows.changes
+        landing, changes, lacking = order.landing, staged.rows.changes, staged.rows.unresolved
+        if changes is not None and order.unknown:
+            changes.rejected = no_keys(-order.unknown)
         applied = {*landing} - lacking if changes is None else {*changes.applied()}
         folded = {*landing} - lacking - applied
         if staged.rows.landed != len(landing) - len(lacking) or not applied <= landing.keys():
@@ -309,16 +313,15 @@ class _Replay:
         commit_outcomes(self._pipeline, self._job, found, made, check)
         return folded, lacking
 
-    def _staged(self, staging: ReplayStaging, order: Order, last: Entry) -> StagedRecords:
-        assert last.end is not None
-        landing = order.landing
-        of_these, plan = staging.landing(landing), ReplayPlan.of(last.end, len(landing), fills=self._fills)
-        staged = of_these.stage(plan)
+    def _staged(self, staging: ReplayStaging, landing: Collection[Place], found: Look) -> StagedRecords:
+        """Stage the records of these places."""
+        assert found.last is not None
+        assert found.last.end is not None
+        of_these, end = staging.landing(landing), found.last.end
+        staged = of_these.stage(ReplayPlan.of(end, len(landing), fills=self._fills))
         if staged.rows.omits_values:
             self._fills = True
-            staged = of_these.stage(ReplayPlan.of(last.end, len(landing), fills=True))
-        if staged.rows.changes is not None and order.unknown:
-            staged.rows.changes.rejected = no_keys(-order.unknown)
+            staged = of_these.stage(ReplayPlan.of(end, len(landing), fills=True))
         if staged.read.records != len(landing):
             what = f"{staged.read.records} records were read of {len(landing)} dead letters"
             raise StageAgain(what, where=f"table {self._pipeline.table.dead_letters}")
