@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from frazil.declaration import Append, Changelog
@@ -129,3 +131,37 @@ def test_batches_of_two_and_wanted_ones(repaired: Repaired) -> None:
 def test_a_pipeline_that_never_ran_has_nothing_to_replay(repaired: Repaired) -> None:
     with pytest.raises(InvalidInput, match="does not exist"):
         repaired.replay()
+
+
+def test_what_the_condition_leaves_out_is_filtered(repaired: Repaired) -> None:
+    repaired.shop.pipeline = replace(repaired.shop.pipeline, shape=Shape(where="order_id <> 5"))
+    produce(repaired)
+    repaired.repair()
+    assert repaired.replay(is_dry=True).outcomes == {"filtered": 1, "recovered": 1}
+    assert repaired.replay().outcomes == {"filtered": 1, "recovered": 1}
+    assert [one[2] for one in repaired.outcomes()] == ["filtered", None, "recovered"]
+    repaired.shop.assert_proven()
+    assert repaired.replay().outcomes == {}
+
+
+def test_dead_letters_of_a_masked_pipeline_need_their_bytes(repaired: Repaired) -> None:
+    masked = Shape(mask={"user": Redact()})
+    repaired.shop.pipeline = replace(repaired.shop.pipeline, shape=masked)
+    produce(repaired)
+    repaired.repair()
+    with pytest.raises(InvalidInput, match="bytes of 3 dead letters were not kept"):
+        repaired.replay()
+    repaired.shop.assert_proven()
+
+
+def test_encrypted_dead_letters_land_masked(repaired: Repaired) -> None:
+    kept = Shape(mask={"user": Redact()}, dead_letters=Encrypted(Secret(env="KEY")))
+    repaired.shop.pipeline = replace(repaired.shop.pipeline, shape=kept)
+    produce(repaired)
+    repaired.repair()
+    with pytest.raises(InvalidInput, match="encrypted with another secret"):
+        repaired.replay(secret=lambda _: "another secret of 32 characters!!")
+    assert repaired.replay().outcomes == {"recovered": 2}
+    assert set(repaired.users().values()) == {"***"}
+    assert len(repaired.users()) == 7
+    repaired.shop.assert_proven()

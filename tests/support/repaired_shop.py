@@ -46,7 +46,7 @@ class Repaired:
         self.shop.drain(registry=self.shop.registry(self.registry.url))
 
     def replay(self, wanted: Wanted = Wanted(), **options: Any) -> Replayed:  # noqa: B008 # frozen
-        of_job = {name: options.pop(name) for name in ("failpoint", "run", "clock") if name in options}
+        of_job = {name: options.pop(name) for name in ("failpoint", "run", "clock", "secret") if name in options}
         registry = self.shop.registry(self.registry.url)
         return replay(self.shop.pipeline, self.shop.job(**of_job), registry, wanted, **options)
 
