@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.declaration import Append, Changelog
+from frazil.declaration import Append, Changelog, Encrypted, Redact, Secret, Shape
 from frazil.errors import InvalidInput
 from frazil.replay.open_letters import Wanted
 from frazil.replay.replay import Replayed
