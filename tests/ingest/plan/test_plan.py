@@ -53,7 +53,10 @@ def test_a_limit_is_used_up_and_never_passed(waiting: dict[int, int], limit: int
 
 
 def test_a_pipeline_that_was_moved_is_not_called_a_topic_that_was_deleted() -> None:
-    with pytest.raises(TopicRecreated, match="that of topic orders, and the pipeline has topic invoices.*exclude invoices.*topic-recreated"):
+    with pytest.raises(
+        TopicRecreated,
+        match="that of topic orders, and the pipeline has topic invoices.*exclude invoices.*topic-recreated",
+    ):
         plan("p", Offsets("orders", "T", {0: 0}), "other", {}, max_rows=1, topic="invoices")
 
 
