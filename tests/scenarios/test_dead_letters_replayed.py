@@ -12,13 +12,14 @@ from frazil.replay.open_letters import Wanted
 from frazil.replay.replay import Replayed
 from tests.support.jobs import Crash, crash_at
 from tests.support.repaired_shop import Repaired, produce
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-STEPS = ("replay.judged", "stage.started", "replay.staged", "decide.written", "publish.filled", "publish.committed")
+STEPS = ("publish.committed", "publish.filled", "replay.judged", "stage.started", "replay.staged", "decide.written")
 STEPS = (*STEPS, "decide.decided", "finish.started", "finish.finished")
 
 
-@pytest.mark.parametrize("repaired", [Append(), Changelog()], indirect=True, ids=["append", "changelog"])
+@pytest.mark.parametrize("repaired", first_short([Append(), Changelog()]), indirect=True)
 def test_the_rows_land_with_their_coordinates_and_are_proven(repaired: Repaired) -> None:
     produce(repaired)
     repaired.repair()
@@ -46,7 +47,7 @@ def test_the_rows_land_with_their_coordinates_and_are_proven(repaired: Repaired)
     repaired.shop.assert_proven()
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", first_short(STEPS))
 def test_a_replay_that_is_killed_at_a_step_is_finished_by_the_next_command(repaired: Repaired, step: str) -> None:
     produce(repaired)
     repaired.repair()
@@ -60,7 +61,7 @@ def test_a_replay_that_is_killed_at_a_step_is_finished_by_the_next_command(repai
     repaired.shop.assert_proven()
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", first_short(STEPS))
 def test_a_batch_that_lands_during_a_replay(repaired: Repaired, step: str) -> None:
     produce(repaired)
     repaired.repair()
@@ -79,7 +80,7 @@ def test_a_batch_that_lands_during_a_replay(repaired: Repaired, step: str) -> No
     repaired.shop.assert_proven()
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", first_short(STEPS))
 def test_a_replay_during_a_replay(repaired: Repaired, step: str) -> None:
     produce(repaired)
     repaired.repair()
@@ -96,7 +97,9 @@ def test_a_replay_during_a_replay(repaired: Repaired, step: str) -> None:
     repaired.shop.assert_proven()
 
 
-@pytest.mark.parametrize("step", ["plan.done", "stage.done", "publish.decided", "publish.filled", "publish.committed"])
+@pytest.mark.parametrize(
+    "step", first_short(["publish.decided", "plan.done", "stage.done", "publish.filled", "publish.committed"])
+)
 def test_a_replay_during_a_batch(repaired: Repaired, step: str) -> None:
     produce(repaired)
     repaired.repair()
@@ -115,6 +118,7 @@ def test_a_replay_during_a_batch(repaired: Repaired, step: str) -> None:
     repaired.shop.assert_proven()
 
 
+@pytest.mark.long
 def test_batches_of_two_and_wanted_ones(repaired: Repaired) -> None:
     produce(repaired)
     repaired.repair()
@@ -144,6 +148,7 @@ def test_what_the_condition_leaves_out_is_filtered(repaired: Repaired) -> None:
     assert repaired.replay().outcomes == {}
 
 
+@pytest.mark.long
 def test_dead_letters_of_a_masked_pipeline_need_their_bytes(repaired: Repaired) -> None:
     masked = Shape(mask={"user": Redact()})
     repaired.shop.pipeline = replace(repaired.shop.pipeline, shape=masked)

@@ -11,9 +11,10 @@ from frazil.replay.discard import discard
 from frazil.replay.open_letters import Wanted
 from tests.support.jobs import Crash, crash_at
 from tests.support.repaired_shop import Repaired, produce
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-WRITES = pytest.mark.parametrize("repaired", [Append(), Upsert()], indirect=True, ids=["append", "upsert"])
+WRITES = pytest.mark.parametrize("repaired", first_short([Append(), Upsert()]), indirect=True)
 
 
 def replayed(repaired: Repaired) -> None:
@@ -35,7 +36,7 @@ def open_letters(repaired: Repaired) -> list[tuple[int, int]]:
 
 
 @WRITES
-@pytest.mark.parametrize("way", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
+@pytest.mark.parametrize("way", first_short([Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD]))
 def test_dead_letters_of_an_undone_replay_are_open_again(repaired: Repaired, way: Accepted) -> None:
     replayed(repaired)
     repaired.shop.roll_back(1)
@@ -50,6 +51,7 @@ def test_dead_letters_of_an_undone_replay_are_open_again(repaired: Repaired, way
     repaired.shop.assert_proven()
 
 
+@pytest.mark.long
 @WRITES
 @pytest.mark.parametrize("way", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
 def test_a_rollback_over_a_replay_and_a_batch(repaired: Repaired, way: Accepted) -> None:
@@ -68,6 +70,7 @@ def test_a_rollback_over_a_replay_and_a_batch(repaired: Repaired, way: Accepted)
     repaired.shop.assert_proven()
 
 
+@pytest.mark.long
 def test_a_rollback_that_leaves_the_replay(repaired: Repaired) -> None:
     replayed(repaired)
     repaired.good(8)
@@ -79,6 +82,7 @@ def test_a_rollback_that_leaves_the_replay(repaired: Repaired) -> None:
     repaired.shop.assert_proven()
 
 
+@pytest.mark.long
 def test_a_dead_letter_table_that_was_rolled_back_over_a_replay_is_only_restored(repaired: Repaired) -> None:
     replayed(repaired)
     side_roll_back(repaired, 2)
@@ -89,6 +93,7 @@ def test_a_dead_letter_table_that_was_rolled_back_over_a_replay_is_only_restored
     repaired.shop.assert_proven()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", ["publish.committed", "finish.started"])
 def test_an_unfinished_replay_of_a_dead_letter_table_that_is_rolled_back(repaired: Repaired, step: str) -> None:
     produce(repaired)
@@ -131,6 +136,7 @@ def test_the_topic_is_created_again_after_the_records_were_rejected(repaired: Re
     repaired.shop.assert_proven()
 
 
+@pytest.mark.long
 def test_retention_took_the_records(repaired: Repaired) -> None:
     produce(repaired)
     for partition in (0, 1):
