@@ -49,3 +49,6 @@ STATE_STEPS = ("publish.searched",)
 """Further steps of a batch that replaces rows."""
 STATE_UPKEEP_STEPS = ("merge.written", "merge.filled")
 """Further steps of the upkeep of such a table."""
+
+REPLAY_STEPS = ("replay.judged", "replay.staged")
+"""The steps of a replay of dead letters, next to those of a commit."""

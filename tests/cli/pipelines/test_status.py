@@ -56,7 +56,9 @@ def test_each_pipeline_is_a_row_and_the_last_row_is_their_sum() -> None:
     assert (lines[1].split()[0], lines[total - 1].split()[0]) == ("orders", "clicks")
     assert "no table yet" in lines[total - 1]
     assert "149" in lines[total]
-    assert lines[total + 1 :] == ["orders, clicks: The local broker 127.0.0.1:9 does not run"]  # once for both
+    rejected, broker = lines[total + 1 :]
+    assert rejected == "orders: dead letters: 1 open"
+    assert broker == "orders, clicks: The local broker 127.0.0.1:9 does not run"  # once for both
     found = json.loads(CliRunner().invoke(app, ["status", "--json", "orders"]).stdout)
     assert (found["pipelines"][0]["rows"], found["totals"]["rejected_24h"]) == (149, 1)
     assert found["states"] == {"unknown": 1}

@@ -141,7 +141,7 @@ def _notes(one: PipelineStatus) -> Iterator[tuple[str, str]]:
         yield f"{number(one.filtered)} records filtered as declared", "dim"
     if one.open_dead_letters or one.closed_dead_letters:
         closed = "".join(f", {number(count)} {outcome}" for outcome, count in sorted(one.closed_dead_letters.items()))
-        yield f"{number(one.open_dead_letters)} dead letters open{closed}", "dim"
+        yield f"dead letters: {number(one.open_dead_letters)} open{closed}", "dim"
     if one.deleted_by_others:
         yield f"{number(one.deleted_by_others)} rows deleted by other engines, as accepted", "dim"
     if one.foreign_commits:
